@@ -1,0 +1,71 @@
+"""What a recogniser takes and gives. All times are seconds on the session clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+SAMPLE_RATE = 16_000
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One recognised word with its attached punctuation, no surrounding spaces."""
+
+    text: str
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """The state of one utterance: `committed` words never change any more, `tail` is the current guess behind them.
+
+    A final utterance has an empty tail. Utterance ids count from 0 in the order of speech.
+    """
+
+    utterance_id: int
+    committed: tuple[Word, ...]
+    tail: tuple[Word, ...] = ()
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What changed since the last call: closed utterances in order, then at most one open one.
+
+    `clock_s` is the end of the audio that has been taken into account.
+    """
+
+    utterances: tuple[Utterance, ...]
+    clock_s: float
+
+
+class Recogniser(Protocol):
+    """Streaming recognition of one speaker. Audio is float32 mono at 16 kHz."""
+
+    def push(self, audio_chunk: NDArray[np.float32], start_s: float) -> Transcript:
+        """Take audio (shape [samples]) that starts at `start_s`; a jump in time is silence."""
+        ...
+
+    def finish(self) -> Transcript:
+        """No more audio for the open utterance: commit its tail and close it."""
+        ...
+
+    def reset(self) -> None:
+        """Forget everything; utterance ids start again at 0."""
+        ...
+
+
+class WindowDecoder(Protocol):
+    """A speech model without a stream: one window of audio in, words out. `asr.streaming` makes a recogniser of it."""
+
+    def decode(self, audio: NDArray[np.float32], committed_text: str) -> list[Word]:
+        """Words of the window (shape [samples]), times relative to its start.
+
+        `committed_text` is the text already committed in front of the window, for models that take a prompt.
+        """
+        ...

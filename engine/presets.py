@@ -1,0 +1,148 @@
+"""Presets: one TOML file each under `resources/presets`, validated here. Both processes read them through this module."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+LANGUAGE_NAMES = {
+    "cs": "Czech",
+    "de": "German",
+    "en": "English",
+    "es": "Spanish",
+    "fr": "French",
+    "it": "Italian",
+    "zh": "Chinese",
+}
+
+
+class PresetError(Exception):
+    """A preset or a language pair that cannot be used; the message is one sentence."""
+
+
+def resources() -> Path:
+    """The folder of shipped data: beside the packages in a checkout, inside `engine` in an installed wheel."""
+    here = Path(__file__).resolve().parent
+    installed = here / "resources"
+    return installed if installed.is_dir() else here.parent / "resources"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RecogniserPreset(_Strict):
+    """Which recogniser, and its streaming values. `chunk_ms`: new audio between two decodes."""
+
+    kind: Literal["whisper", "qwen"]
+    model: str
+    chunk_ms: int = Field(ge=100, le=5000)
+    hold_back_ms: int = Field(default=300, ge=0, le=2000)
+    silence_ms: int = Field(default=700, ge=200, le=5000)
+    max_tail_s: float = Field(default=12.0, gt=1, le=28)
+    threads: int = Field(default=1, ge=1, le=64)
+
+
+class TranslatorPreset(_Strict):
+    """Which translator and how it runs. `seam` is the way rows are captured; names of the published system are kept."""
+
+    kind: Literal["llamacpp", "huggingface", "vllm", "remote"]
+    model: str
+    seam: Literal["cb_eval", "hf_eager", "hf_qk_fast", "vllm_tap", "remote"]
+    heads: str
+    prompt: Literal["few_shot", "chat"] = "chat"
+    threads: int = Field(default=1, ge=1, le=64)
+    context_tokens: int = Field(default=1024, ge=256, le=131072)
+    max_history_utterances: int = Field(default=0, ge=0, le=16)
+    mt_vllm_enforce_eager: bool = False
+    mt_vllm_cudagraph_mode: Literal["FULL_AND_PIECEWISE", "PIECEWISE", "FULL", "NONE"] = "FULL_AND_PIECEWISE"
+
+
+class PolicyPreset(_Strict):
+    """Values of the release policy (FACTS: mass beyond the frontier). All masses are probabilities in [0, 1]."""
+
+    name: Literal["alignatt", "hold_n", "local_agreement", "wait_k"] = "alignatt"
+    top_k: int = Field(default=4, ge=1, le=64)
+    soft_edge: float = Field(default=0.03, ge=0, le=1)
+    theta: float = Field(default=0.5, ge=0, le=1)
+    border_margin: int = Field(default=0, ge=0, le=16)
+    min_accessible: float = Field(default=0.0, ge=0, le=1)
+    hold_n: int = Field(default=3, ge=0, le=64)
+    wait_k: int = Field(default=3, ge=0, le=64)
+    fallback: Literal["hold_n", "local_agreement"] = "local_agreement"
+
+
+class MemoryPreset(_Strict):
+    """GPU memory given to each engine, in GiB; 0 on the CPU."""
+
+    asr: float = Field(default=0.0, ge=0)
+    mt: float = Field(default=0.0, ge=0)
+
+
+class NeedsPreset(_Strict):
+    """What the preset asks of a machine."""
+
+    gpu_gib: float = Field(default=0.0, ge=0)
+    ram_gib: float = Field(default=0.0, ge=0)
+    disk_gib: float = Field(default=0.0, ge=0)
+    licences: tuple[str, ...] = ()
+
+
+class Preset(_Strict):
+    """One validated preset. `pairs` are (source, target) language codes."""
+
+    id: str
+    title: str
+    description: str
+    quality: str = ""
+    pairs: tuple[tuple[str, str], ...]
+    recogniser: RecogniserPreset
+    translator: TranslatorPreset
+    policy: PolicyPreset = PolicyPreset()
+    memory_gib: MemoryPreset = MemoryPreset()
+    needs: NeedsPreset = NeedsPreset()
+
+    def check_pair(self, source: str, target: str) -> None:
+        """Raises `PresetError` when the preset does not translate this pair."""
+        if (source, target) not in self.pairs:
+            offered = ", ".join(f"{a}-{b}" for a, b in self.pairs)
+            raise PresetError(f"Preset '{self.id}' does not translate {source}-{target}; it offers {offered}.")
+
+
+def preset_ids() -> list[str]:
+    """Ids of the shipped presets, `laptop` first."""
+    ids = sorted(path.stem for path in (resources() / "presets").glob("*.toml"))
+    return sorted(ids, key=lambda name: name != "laptop")
+
+
+def load_preset(preset_id: str, overrides: dict[str, Any] | None = None) -> Preset:
+    """Read and validate a preset; `overrides` are dotted keys such as "policy.theta". Raises `PresetError`."""
+    path = resources() / "presets" / f"{preset_id}.toml"
+    if preset_id not in preset_ids():
+        raise PresetError(f"There is no preset '{preset_id}'; presets are: {', '.join(preset_ids())}.")
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise PresetError(f"Preset file {path} cannot be read: {error}.") from error
+    for key, value in (overrides or {}).items():
+        _override(data, key, value)
+    try:
+        preset = Preset.model_validate({"id": preset_id, **data})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise PresetError(f"Preset '{preset_id}' is not valid at '{where}': {first['msg']}.") from error
+    return preset
+
+
+def _override(data: dict[str, Any], dotted: str, value: Any) -> None:
+    *path, last = dotted.split(".")
+    node = data
+    for part in path:
+        node = node.setdefault(part, {})
+        if not isinstance(node, dict):
+            raise PresetError(f"'{dotted}' is not a preset key.")
+    node[last] = value
