@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from engine.alignatt.policy import Policy
+
 LANGUAGE_NAMES = {
     "cs": "Czech",
     "de": "German",
@@ -61,20 +63,6 @@ class TranslatorPreset(_Strict):
     mt_vllm_cudagraph_mode: Literal["FULL_AND_PIECEWISE", "PIECEWISE", "FULL", "NONE"] = "FULL_AND_PIECEWISE"
 
 
-class PolicyPreset(_Strict):
-    """Values of the release policy (FACTS: mass beyond the frontier). All masses are probabilities in [0, 1]."""
-
-    name: Literal["alignatt", "hold_n", "local_agreement", "wait_k"] = "alignatt"
-    top_k: int = Field(default=4, ge=1, le=64)
-    soft_edge: float = Field(default=0.03, ge=0, le=1)
-    theta: float = Field(default=0.5, ge=0, le=1)
-    border_margin: int = Field(default=0, ge=0, le=16)
-    min_accessible: float = Field(default=0.0, ge=0, le=1)
-    hold_n: int = Field(default=3, ge=0, le=64)
-    wait_k: int = Field(default=3, ge=0, le=64)
-    fallback: Literal["hold_n", "local_agreement"] = "local_agreement"
-
-
 class MemoryPreset(_Strict):
     """GPU memory given to each engine, in GiB; 0 on the CPU."""
 
@@ -101,7 +89,7 @@ class Preset(_Strict):
     pairs: tuple[tuple[str, str], ...]
     recogniser: RecogniserPreset
     translator: TranslatorPreset
-    policy: PolicyPreset = PolicyPreset()
+    policy: Policy = Policy()
     memory_gib: MemoryPreset = MemoryPreset()
     needs: NeedsPreset = NeedsPreset()
 

@@ -1,0 +1,190 @@
+"""Release policies: how many tokens of a draft may become stable.
+
+One function, `decide`, serves the first decision and every later one on the same draft (release on commit). It is pure,
+total and monotone in the frontier: a larger frontier never releases less. It never splits a word or a grapheme
+cluster, and it never releases a token whose row is missing or non-finite, unless the utterance is final: then all of
+the source is accessible, rows decide nothing, and the whole draft is released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal
+
+from annotated_types import Ge, Le
+
+from engine.alignatt.boundaries import safe_cut, word_starts
+from engine.alignatt.draft import Draft
+from engine.alignatt.frontier import Frontier
+from engine.alignatt.provenance import Provenance, provenance
+
+OBSERVER_EMPTY = "alignatt:observer_empty"
+NONFINITE = "alignatt:provenance_nonfinite"
+SOURCE_FRONTIER = "alignatt:source_frontier"
+WEAK = "alignatt:provenance_weak"
+UNIT_INCOMPLETE = "alignatt:target_unit_incomplete"
+COMMIT_FAST_PATH = "alignatt:commit_fast_path"
+SOURCE_REWRITTEN = "alignatt:source_rewritten"
+HOLD_N = "policy:hold_n"
+LOCAL_AGREEMENT = "policy:local_agreement"
+WAIT_K = "policy:wait_k"
+PREFIX_UNCHANGED = "scheduler:source_prefix_unchanged"
+EMPTY_SOURCE = "scheduler:empty_source"
+SUPERSEDED = "scheduler:superseded"
+
+Mass = Annotated[float, Ge(0), Le(1)]
+Count = Annotated[int, Ge(0), Le(64)]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Values of a policy. Masses are attention probabilities; presets hold the values, this class the defaults.
+
+    `alignatt` withholds a token when its mass beyond the frontier is at least `soft_edge` and more than `theta` of its
+    source mass, or when its accessible mass is below `min_accessible`. `border_margin`: the last committed units that
+    still count as inaccessible. `hold_n` and `wait_k` count target words. `top_k`: heads used of the head set.
+    `fallback`: the policy that takes over when capture is unhealthy.
+    """
+
+    name: Literal["alignatt", "hold_n", "local_agreement", "wait_k"] = "alignatt"
+    top_k: Annotated[int, Ge(1), Le(64)] = 4
+    soft_edge: Mass = 0.03
+    theta: Mass = 0.5
+    border_margin: Count = 0
+    min_accessible: Mass = 0.0
+    hold_n: Count = 3
+    wait_k: Count = 3
+    fallback: Literal["hold_n", "local_agreement"] = "local_agreement"
+
+    __pydantic_config__: ClassVar[Any] = {"extra": "forbid"}
+
+    def fall_back(self) -> Policy:
+        """This policy with its fallback in charge."""
+        return replace(self, name=self.fallback)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How much of a draft is released: the first `released` tokens.
+
+    `reason` names what stopped the release, or the draft's own finish when nothing did. `verdicts` has one entry per
+    token: "" when it passed its gate, else the reason that withholds it (a token may pass its gate and still be held
+    because an earlier one did not, or because its word is not complete).
+    """
+
+    released: int
+    reason: str
+    verdicts: tuple[str, ...]
+
+
+def decide(
+    draft: Draft,
+    frontier: Frontier,
+    policy: Policy,
+    *,
+    previous_text: str | None = None,
+    prefill_words: int = 0,
+) -> Decision:
+    """Decide on a draft. `previous_text` is the draft before this one behind the same released prefix (for
+    `local_agreement`), `prefill_words` the number of target words already released (for `wait_k`)."""
+    tokens = len(draft.token_ids)
+    if frontier.final:
+        return Decision(tokens, draft.finish, ("",) * tokens)
+    if policy.name == "alignatt":
+        verdicts = _alignatt(provenance(draft, frontier.accessible(policy.border_margin)), policy)
+    elif policy.name == "hold_n":
+        verdicts = _hold_words(draft, len(word_starts(draft.pieces)) - policy.hold_n, HOLD_N)
+    elif policy.name == "wait_k":
+        verdicts = _hold_words(draft, frontier.accessible(0) - policy.wait_k - prefill_words, WAIT_K)
+    else:
+        verdicts = _agree(draft, previous_text)
+    passed = next((at for at, verdict in enumerate(verdicts) if verdict), tokens)
+    released = safe_cut(draft.pieces, passed, draft.finish)
+    if passed < tokens:
+        reason = verdicts[passed]
+    else:
+        reason = draft.finish if released == tokens else UNIT_INCOMPLETE
+    return Decision(released, reason, verdicts)
+
+
+def _alignatt(masses: Provenance, policy: Policy) -> tuple[str, ...]:
+    return tuple(
+        _gate(missing, finite, accessible, inaccessible, policy)
+        for missing, finite, accessible, inaccessible in zip(
+            masses.missing.tolist(),
+            masses.finite.tolist(),
+            masses.accessible.tolist(),
+            masses.inaccessible.tolist(),
+            strict=True,
+        )
+    )
+
+
+def _gate(missing: bool, finite: bool, accessible: float, inaccessible: float, policy: Policy) -> str:
+    if missing:
+        return OBSERVER_EMPTY
+    if not finite:
+        return NONFINITE
+    if inaccessible >= policy.soft_edge and inaccessible > policy.theta * (accessible + inaccessible):
+        return SOURCE_FRONTIER
+    return WEAK if accessible < policy.min_accessible else ""
+
+
+def _hold_words(draft: Draft, words: int, reason: str) -> tuple[str, ...]:
+    """Let the first `words` words pass."""
+    starts = word_starts(draft.pieces)
+    limit = len(draft.pieces) if words >= len(starts) else starts[max(words, 0)]
+    return ("",) * limit + (reason,) * (len(draft.pieces) - limit)
+
+
+def _agree(draft: Draft, previous_text: str | None) -> tuple[str, ...]:
+    """Let pass what the previous draft said too, token by token from the start."""
+    agreed = 0
+    if previous_text is not None:
+        before, so_far = previous_text.encode(), b""
+        for piece in draft.pieces:
+            so_far += piece
+            if not before.startswith(so_far):
+                break
+            agreed += 1
+    return ("",) * agreed + (LOCAL_AGREEMENT,) * (len(draft.pieces) - agreed)
+
+
+def explain(draft: Draft, frontier: Frontier, policy: Policy, decision: Decision) -> tuple[dict[str, Any], ...]:
+    """The trace: one record per token with the keys of the session log (`suffix` is mass on earlier target)."""
+    masses = provenance(draft, frontier.accessible(policy.border_margin))
+    return tuple(
+        {
+            "text": piece.decode("utf-8", errors="replace"),
+            "released": at < decision.released,
+            "unit": unit if unit >= 0 else None,
+            "accessible": accessible,
+            "inaccessible": inaccessible,
+            "prompt": prompt,
+            "suffix": suffix,
+            "reason": _token_reason(at, decision),
+        }
+        for at, (piece, unit, accessible, inaccessible, prompt, suffix) in enumerate(
+            zip(
+                draft.pieces,
+                masses.unit.tolist(),
+                _rounded(masses.accessible),
+                _rounded(masses.inaccessible),
+                _rounded(draft.prompt),
+                _rounded(draft.suffix),
+                strict=True,
+            )
+        )
+    )
+
+
+def _token_reason(at: int, decision: Decision) -> str:
+    if at < decision.released:
+        return ""
+    return decision.verdicts[at] or decision.reason
+
+
+def _rounded(values: Any) -> Sequence[float | None]:
+    """Masses for the log, where JSON has no NaN."""
+    return [round(value, 4) if value == value else None for value in values.tolist()]

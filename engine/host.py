@@ -1,0 +1,210 @@
+"""What the engine does with each command: load a preset's models, run one session at a time."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from engine import __version__
+from engine.alignatt.heads import HeadSetError
+from engine.alignatt.units import separator
+from engine.asr.contract import Recogniser
+from engine.asr.factory import create_recogniser
+from engine.audio import SpeechGate
+from engine.messages import (
+    Audio,
+    Command,
+    Configure,
+    Download,
+    Error,
+    Event,
+    Flush,
+    Health,
+    Loading,
+    Machine,
+    Probe,
+    Ready,
+    Start,
+    Stop,
+)
+from engine.models import ModelError, describe
+from engine.mt.contract import TranslationError, Translator
+from engine.mt.factory import create_translator
+from engine.mt.session import LocalTranslationSession
+from engine.presets import Preset, PresetError, load_preset
+from engine.session import SpeakerSession
+
+logger = logging.getLogger("surtitle.engine")
+
+Emit = Callable[[Event], None]
+LIBRARIES = ("faster-whisper", "ctranslate2", "onnxruntime", "llama-cpp-python", "transformers", "torch", "vllm")
+SESSION_END_S = 60.0
+
+
+@dataclass(slots=True)
+class Models:
+    """What a preset has loaded. The recogniser and the translator outlive sessions."""
+
+    configured: Configure
+    preset: Preset
+    recogniser: Recogniser
+    translator: Translator
+
+
+class Host:
+    """State of the engine process. One thread calls `handle`."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._models: Models | None = None
+        self._session: SpeakerSession | None = None
+
+    def handle(self, command: Command) -> None:
+        """Carry out one command. Whatever goes wrong is one `Error` event; the engine lives on."""
+        try:
+            self._dispatch(command)
+        except (PresetError, ModelError, TranslationError, HeadSetError) as error:
+            logger.error("%s", error)
+            self._emit(Error(type(error).__name__, str(error)))
+        except MemoryError:
+            logger.exception("out of memory")
+            self._emit(Error("MemoryError", "There is not enough memory for these models."))
+        except Exception as error:
+            logger.exception("%s failed", type(command).__name__)
+            self._emit(Error("engine", f"The engine could not do this ({type(error).__name__}): see the log."))
+
+    def close(self) -> None:
+        """Finalise what is running and free the models."""
+        if self._session and self._session.running:
+            self._session.push(Stop())
+            self._session.join(SESSION_END_S)
+        if self._models:
+            self._models.translator.close()
+
+    def _dispatch(self, command: Command) -> None:
+        match command:
+            case Configure():
+                self._configure(command)
+            case Start():
+                self._start(command)
+            case Audio() | Flush() | Stop():
+                self._forward(command)
+            case Probe():
+                self._emit(machine())
+            case Download():
+                self._emit(Error("no_download", "No download is running."))
+            case _:
+                self._emit(Error("protocol", f"The engine does not take {type(command).__name__} here."))
+
+    def _forward(self, command: Audio | Flush | Stop) -> None:
+        """Audio that arrives outside a session is dropped silently: blocks in flight at a stop are normal."""
+        if self._session and self._session.running:
+            self._session.push(command)
+        elif isinstance(command, Stop):
+            self._emit(Error("no_session", "There is no session to stop."))
+
+    def _configure(self, command: Configure) -> None:
+        if self._session and self._session.running:
+            self._emit(Error("busy", "Stop the session before choosing another preset."))
+            return
+        started = time.monotonic()
+        preset = load_preset(command.preset, command.overrides)
+        preset.check_pair(command.source_lang, command.target_lang)
+        self._free()
+        emit = self._emit
+        recogniser = create_recogniser(
+            preset, command.source_lang, lambda fraction, text: emit(Loading("recogniser", fraction / 2, text))
+        )
+        translator = create_translator(
+            preset,
+            command.source_lang,
+            command.target_lang,
+            lambda fraction, text: emit(Loading("translator", 0.5 + fraction / 2, text)),
+        )
+        self._models = Models(command, preset, recogniser, translator)
+        info = {**session_info(self._models), "load_s": round(time.monotonic() - started, 3)}
+        logger.info("ready after %.1f s: %s", info["load_s"], info)
+        emit(Ready(preset.id, command.source_lang, command.target_lang, info))
+
+    def _free(self) -> None:
+        if self._models:
+            self._models.translator.close()
+            self._models = None
+
+    def _start(self, command: Start) -> None:
+        if self._models is None:
+            self._emit(Error("not_ready", "No preset is loaded yet: a session cannot start."))
+            return
+        if self._session and self._session.running:
+            self._emit(Error("busy", "A session is running already."))
+            return
+        models = self._models
+        models.recogniser.reset()
+        configured = models.configured
+        translation = LocalTranslationSession(
+            models.translator,
+            models.preset.policy,
+            command.session_id,
+            configured.source_lang,
+            configured.target_lang,
+            context=configured.context,
+            max_history=models.preset.translator.max_history_utterances,
+            trace=configured.trace,
+            on_unhealthy=lambda text: self._emit(Health("translator", "fallback_policy", text)),
+        )
+        gate = SpeechGate(silence_ms=models.preset.recogniser.silence_ms)
+        self._session = SpeakerSession(
+            command.session_id,
+            models.recogniser,
+            translation,
+            gate,
+            self._emit,
+            separator=separator(configured.source_lang),
+        )
+
+
+def session_info(models: Models) -> dict[str, Any]:
+    """What the session log's first line says of the engine."""
+    preset = models.preset
+    health = models.translator.health
+    return {
+        "model": preset.translator.model,
+        "recogniser": preset.recogniser.model,
+        "seam": preset.translator.seam,
+        "head_set": getattr(models.translator, "head_set_name", preset.translator.heads),
+        "policy": asdict(preset.policy),
+        "capture_mode": health.mode,
+        "self_test": health.self_test,
+        "quality": preset.quality,
+        "versions": {"surtitle": __version__, "python": platform.python_version(), **library_versions()},
+    }
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of the model libraries that are installed."""
+    found = {}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def machine() -> Machine:
+    """What this machine has."""
+    import psutil
+
+    return Machine(
+        python=sys.version.split()[0],
+        cpu_count=os.cpu_count() or 1,
+        ram_gib=round(psutil.virtual_memory().total / 2**30, 1),
+        models=tuple((m.name, m.present, str(m.where), m.bytes) for m in describe()),
+    )

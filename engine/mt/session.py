@@ -1,0 +1,286 @@
+"""One speaker's translation: drafts of a translator, decided by a policy, utterance after utterance.
+
+Stable text is append-only by construction: released token ids only grow, and every draft continues them. A frontier
+that moves over an unchanged source is decided on the cached draft, without an engine call (release on commit).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from engine.alignatt import policy as reasons
+from engine.alignatt.boundaries import word_starts
+from engine.alignatt.clean import clean, trim
+from engine.alignatt.draft import Draft
+from engine.alignatt.frontier import Frontier
+from engine.alignatt.policy import Decision, Policy, decide, explain
+from engine.alignatt.provenance import provenance
+from engine.alignatt.units import separator
+from engine.asr.contract import Word
+from engine.mt.contract import Cancel, CaptionState, Source, Translator
+
+logger = logging.getLogger("surtitle.mt")
+
+UNHEALTHY_RATE = 0.02
+UNHEALTHY_AFTER_ROWS = 50
+
+
+def partial_budget(source_tokens: int) -> int:
+    """New tokens of a draft of an open utterance."""
+    return min(16, max(4, source_tokens + 8))
+
+
+def final_budget(source_tokens: int) -> int:
+    """New tokens of a draft that completes an utterance."""
+    return min(160, max(32, 3 * source_tokens + 24))
+
+
+@dataclass(slots=True)
+class SessionHealth:
+    """Attention rows of one session: how many were asked for, and how many could not be used."""
+
+    rows: int = 0
+    missing: int = 0
+    nonfinite: int = 0
+    fallback: str | None = None
+
+    @property
+    def bad_rate(self) -> float:
+        return (self.missing + self.nonfinite) / self.rows if self.rows else 0.0
+
+
+@dataclass(slots=True)
+class _OpenUtterance:
+    """What is known of the utterance in progress."""
+
+    utterance_id: int
+    released_ids: list[int] = field(default_factory=list)
+    released: bytes = b""
+    released_pieces: list[bytes] = field(default_factory=list)
+    covered: int = 0
+    covered_source: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+    draft: Draft | None = None
+    draft_released: int = 0
+    previous_text: str | None = None
+
+
+class LocalTranslationSession:
+    """`TranslationSession` over a local translator. Not thread-safe: one caller at a time."""
+
+    def __init__(
+        self,
+        translator: Translator,
+        policy: Policy,
+        session_id: str,
+        source_lang: str,
+        target_lang: str,
+        *,
+        context: str = "",
+        max_history: int = 0,
+        trace: bool = False,
+        on_unhealthy: Callable[[str], None] | None = None,
+    ) -> None:
+        self._translator = translator
+        self._policy = policy
+        self._session_id = session_id
+        self._languages = (source_lang, target_lang)
+        self._context = context
+        self._max_history = max_history
+        self._trace = trace
+        self._on_unhealthy = on_unhealthy
+        self._history: list[tuple[str, str]] = []
+        self._open = _OpenUtterance(-1)
+        self.health = SessionHealth()
+        self.engine_calls = 0
+
+    def update(
+        self,
+        utterance_id: int,
+        committed: Sequence[Word],
+        tail: Sequence[Word],
+        clock_s: float,
+        final: bool,
+        cancel: Cancel,
+    ) -> CaptionState:
+        """See `TranslationSession.update`. A cancelled draft leaves everything as it was (reason `superseded`)."""
+        if utterance_id != self._open.utterance_id:
+            self._open = _OpenUtterance(utterance_id)
+        units = tuple(word.text for word in (*committed, *tail))
+        frontier = Frontier(len(committed), len(units), final)
+        if not units:
+            return self._state(frontier, Decision(0, reasons.EMPTY_SOURCE, ()), False, {})
+        started = time.perf_counter()
+        if self._can_reuse(units, final):
+            return self._decide_again(frontier, started)
+        drafted = self._draft(units, final, cancel)
+        made = time.perf_counter()
+        if drafted is None:
+            return self._state(frontier, Decision(0, reasons.SUPERSEDED, ()), True, {"mt_ms": _ms(started, made)})
+        if self._open.draft is not None:
+            # for local agreement: what the draft before this one says behind today's released prefix
+            self._open.previous_text = _text_behind(self._open.draft, self._open.draft_released)
+        self._open.units, self._open.draft, self._open.draft_released = units, drafted, 0
+        decision = self._decide(frontier)
+        stages = {"mt_ms": _ms(started, made), "decide_ms": _ms(made, time.perf_counter())}
+        rewritten = self._open.covered_source != units[: len(self._open.covered_source)]
+        self._open.covered_source = units[: self._open.covered]
+        self._release(decision)
+        if rewritten:
+            decision = replace(decision, reason=reasons.SOURCE_REWRITTEN)
+        return self._state(frontier, decision, True, stages)
+
+    def close(self) -> None:
+        """Drop what the translator caches for this session."""
+        self._translator.close_session(self._session_id)
+
+    # ------------------------------------------------------------ drafting
+
+    def _can_reuse(self, units: tuple[str, ...], final: bool) -> bool:
+        """Whether the cached draft still answers: same source, and not used up before the model had finished."""
+        draft = self._open.draft
+        if draft is None or units != self._open.units:
+            return False
+        if draft.finish == "stop":
+            return True
+        starts = word_starts(draft.pieces)
+        return not final and bool(starts) and self._open.draft_released < starts[-1]
+
+    def _draft(self, units: tuple[str, ...], final: bool, cancel: Cancel) -> Draft | None:
+        source_lang, target_lang = self._languages
+        source = Source(
+            units, source_lang, target_lang, separator(source_lang), self._context, tuple(self._history)
+        )
+        tokens = self._translator.count_tokens(source.text)
+        budget = final_budget(tokens) if final else partial_budget(tokens)
+        never: Cancel = lambda: False  # noqa: E731 - finals are never cancelled
+        draft = self._translator.draft(
+            self._session_id, source, self._open.released_ids, budget, never if final else cancel
+        )
+        self.engine_calls += 1
+        if draft.finish == "cancelled":
+            return None
+        self._count_rows(draft)
+        return clean(draft, units, self._open.released_pieces)
+
+    def _count_rows(self, draft: Draft) -> None:
+        masses = provenance(draft, 0)
+        self.health.rows += len(draft.token_ids)
+        self.health.missing += int(draft.missing.sum())
+        self.health.nonfinite += int((~masses.finite & ~draft.missing).sum())
+        if self.health.missing:
+            _error_once(reasons.OBSERVER_EMPTY, "attention rows were not delivered")
+        if self.health.nonfinite:
+            _error_once(reasons.NONFINITE, "attention rows are not finite")
+        if self.health.fallback or self.health.rows < UNHEALTHY_AFTER_ROWS or self.health.bad_rate <= UNHEALTHY_RATE:
+            return
+        if self._policy.name != "alignatt":
+            return
+        self._policy = self._policy.fall_back()
+        self.health.fallback = self._policy.name
+        sentence = (
+            f"{self.health.bad_rate:.0%} of the attention rows are unusable: "
+            f"text is now released by the policy '{self._policy.name}'."
+        )
+        logger.error(sentence)
+        if self._on_unhealthy:
+            self._on_unhealthy(sentence)
+
+    # ------------------------------------------------------------ deciding
+
+    def _decide_again(self, frontier: Frontier, started: float) -> CaptionState:
+        """The same decision with a new frontier on the cached draft; no engine call."""
+        before = self._open.draft_released
+        decision = self._decide(frontier)
+        self._release(decision)
+        grew = self._open.draft_released > before
+        if grew and not frontier.final:
+            decision = replace(decision, reason=reasons.COMMIT_FAST_PATH)
+        elif not grew and not frontier.final:
+            decision = replace(decision, reason=reasons.PREFIX_UNCHANGED)
+        return self._state(frontier, decision, False, {"decide_ms": _ms(started, time.perf_counter())})
+
+    def _decide(self, frontier: Frontier) -> Decision:
+        draft = self._open.draft
+        assert draft is not None
+        return decide(
+            draft,
+            frontier,
+            self._policy,
+            previous_text=self._open.previous_text,
+            prefill_words=_prefill_words(self._open.released, draft, self._open.draft_released),
+        )
+
+    def _release(self, decision: Decision) -> None:
+        """Append the newly released tokens of the draft to the stable text."""
+        state, draft = self._open, self._open.draft
+        assert draft is not None
+        done, upto = state.draft_released, max(decision.released, state.draft_released)
+        state.released_ids += draft.token_ids[done:upto]
+        state.released_pieces += draft.pieces[done:upto]
+        state.released += b"".join(draft.pieces[done:upto])
+        state.draft_released = upto
+        if upto > done:
+            looked_at = provenance(trim(draft, upto, draft.finish), 0).unit[done:]
+            state.covered = max(state.covered, int(looked_at.max()) + 1)
+            state.covered_source = state.units[: state.covered]
+
+    def _state(
+        self, frontier: Frontier, decision: Decision, engine_call: bool, stages: dict[str, float]
+    ) -> CaptionState:
+        state, draft = self._open, self._open.draft
+        stable = _show(state.released)
+        held = ""
+        if draft is not None and not frontier.final and decision.reason != reasons.EMPTY_SOURCE:
+            held = _show(state.released + b"".join(draft.pieces[state.draft_released :]))[len(stable) :]
+        if frontier.final:
+            self._remember(frontier, stable)
+        tokens = explain(draft, frontier, self._policy, decision) if self._trace and draft and decision.verdicts else ()
+        return CaptionState(
+            utterance_id=state.utterance_id,
+            stable=stable,
+            held=held,
+            covered_source_units=state.covered or None,
+            final=frontier.final,
+            reason=decision.reason,
+            engine_call=engine_call,
+            stages=stages,
+            tokens=tokens,
+        )
+
+    def _remember(self, frontier: Frontier, stable: str) -> None:
+        if self._max_history and self._open.units and stable:
+            source = separator(self._languages[0]).join(self._open.units)
+            self._history = [*self._history, (source, stable)][-self._max_history :]
+
+
+def _prefill_words(released: bytes, draft: Draft, draft_released: int) -> int:
+    """Target words in front of the draft: all that is released but the draft's own released tokens."""
+    own = len(b"".join(draft.pieces[:draft_released]))
+    return len(released[: len(released) - own].split())
+
+
+def _text_behind(draft: Draft, tokens: int) -> str:
+    return b"".join(draft.pieces[tokens:]).decode("utf-8", errors="ignore")
+
+
+def _show(data: bytes) -> str:
+    """Released bytes as text: no leading space, an unfinished character at the end left out."""
+    return data.decode("utf-8", errors="ignore").lstrip()
+
+
+def _ms(start: float, end: float) -> float:
+    return round(1000 * (end - start), 3)
+
+
+_reported: set[str] = set()
+
+
+def _error_once(reason: str, what: str) -> None:
+    """The first of its kind in this process is one error line; counters carry the rest."""
+    if reason not in _reported:
+        _reported.add(reason)
+        logger.error("%s: %s", reason, what)

@@ -1,0 +1,91 @@
+"""The engine process: reads commands, hosts one session at a time, sends events.
+
+It leads a process group of its own and ends that whole group when its parent dies, so that no grandchild outlives the
+app. Ctrl-C belongs to the app: SIGINT is ignored here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import logging
+import os
+import signal
+import sys
+import threading
+from multiprocessing import parent_process
+from multiprocessing.connection import wait
+from multiprocessing.queues import Queue
+from typing import Any
+
+from engine.host import Host
+from engine.logs import log_to_file
+from engine.messages import Command, Error, Event, Numberer, ProtocolError, Receiver, Shutdown
+
+logger = logging.getLogger("surtitle.engine")
+
+# Python code between two tokens (the attention callback) waits for the interpreter; a busy other thread gives it up
+# after this long. The default of 5 ms makes a token several times slower.
+SWITCH_INTERVAL_S = 1e-4
+
+
+def run_engine(commands: Queue[Any], events: Queue[Any], parent_pid: int) -> None:
+    """Entry point of the child. Returns after `Shutdown`, or when the parent is gone."""
+    _own_group(parent_pid)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    log_to_file("engine")
+    faulthandler.enable()
+    numberer, lock = Numberer(), threading.Lock()
+
+    def emit(event: Event) -> None:
+        with lock:
+            events.put(numberer.wrap(event))
+
+    receiver = Receiver(Command)
+    host = Host(emit)
+    logger.info("engine %d started", os.getpid())
+    while True:
+        try:
+            command = receiver.unwrap(commands.get())
+        except ProtocolError as error:
+            logger.error("%s", error)
+            emit(Error("protocol", str(error)))
+            continue
+        if isinstance(command, Shutdown):
+            break
+        host.handle(command)
+    host.close()
+    events.close()
+    events.join_thread()
+    logger.info("engine %d left", os.getpid())
+
+
+def _own_group(parent_pid: int) -> None:
+    """Lead an own process group that dies with the parent."""
+    if hasattr(os, "setpgid"):
+        os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
+        signal.signal(signal.SIGTERM, lambda *_: end_group())
+    if os.getppid() != parent_pid:
+        end_group()
+    threading.Thread(target=_watch_parent, name="death watch", daemon=True).start()
+
+
+def _watch_parent() -> None:
+    """A signal sent to the leader only reaches Python code between instructions; this thread does not depend on it."""
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        end_group()
+
+
+def end_group() -> None:
+    """Kill the engine and everything it started."""
+    if hasattr(os, "killpg"):
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+    os._exit(1)
+
+

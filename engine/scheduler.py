@@ -1,0 +1,81 @@
+"""Which update is translated next: a mailbox of one for partials, an ordered queue for finals.
+
+The newest partial replaces an older one that has not started; a final supersedes the partials of its utterance and of
+every earlier one; finals are never dropped and leave in order. Used by the session and by the MT server.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from dataclasses import dataclass
+
+from engine.asr.contract import Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """The full state of an utterance, `clock_s` being the audio time up to which it is known.
+
+    `tag` is handed through untouched (the MT server keeps the client's `seq` in it); `queued_at` is
+    `time.monotonic()` when it was put.
+    """
+
+    utterance: Utterance
+    clock_s: float
+    queued_at: float
+    tag: int = 0
+
+
+class Mailbox:
+    """Thread-safe. One or several threads put, one takes."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._finals: deque[Update] = deque()
+        self._partial: Update | None = None
+        self._closed_through = -1
+        self._closed = False
+        self.superseded = 0
+
+    def put(self, update: Update) -> None:
+        """Queue an update. A partial of an utterance that was already closed is dropped and counted."""
+        utterance_id = update.utterance.utterance_id
+        with self._condition:
+            if update.utterance.final:
+                self._closed_through = max(self._closed_through, utterance_id)
+                self._finals.append(update)
+                if self._partial and self._partial.utterance.utterance_id <= utterance_id:
+                    self._partial = None
+                    self.superseded += 1
+            elif utterance_id <= self._closed_through:
+                self.superseded += 1
+            else:
+                self.superseded += self._partial is not None
+                self._partial = update
+            self._condition.notify()
+
+    def take(self, timeout_s: float | None = None) -> Update | None:
+        """The next update: finals in order, then the newest partial. None when closed and empty, or on time-out."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._finals or self._partial or self._closed, timeout_s)
+            if self._finals:
+                return self._finals.popleft()
+            update, self._partial = self._partial, None
+            return update
+
+    def final_waiting(self) -> bool:
+        """Whether a draft of a partial should make way."""
+        with self._condition:
+            return bool(self._finals)
+
+    def close(self) -> None:
+        """No more updates will come; `take` answers None once what is queued has left."""
+        with self._condition:
+            self._closed = True
+            self._condition.notify_all()
+
+    @property
+    def drained(self) -> bool:
+        with self._condition:
+            return self._closed and not self._finals and self._partial is None

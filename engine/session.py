@@ -1,0 +1,271 @@
+"""One speaker: audio → words → draft → decision → caption events.
+
+Two threads of its own: the listener turns audio into utterances, the translator turns the newest utterance state into
+captions. They meet in a mailbox, so that a draft never blocks audio and a newer source overtakes an older one.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+
+from engine.asr.contract import Recogniser, Transcript, Utterance, Word
+from engine.audio import SessionAudio, SpeechChunk, SpeechEnd, SpeechGate
+from engine.messages import Activity, Audio, Caption, Error, Event, Flush, Stop, Stopped
+from engine.mt.contract import CaptionState, TranslationError, TranslationSession
+from engine.scheduler import Mailbox, Update
+
+logger = logging.getLogger("surtitle.session")
+
+Emit = Callable[[Event], None]
+Command = Audio | Flush | Stop
+ACTIVITY_EVERY_S = 0.25
+
+
+class AppendOnly:
+    """Guards the promise where captions are built: the stable text of an utterance only grows."""
+
+    def __init__(self) -> None:
+        self._stable: dict[int, str] = {}
+        self.violations = 0
+
+    def last(self, utterance_id: int) -> str:
+        """The stable text shown so far."""
+        return self._stable.get(utterance_id, "")
+
+    def accept(self, utterance_id: int, stable: str, final: bool) -> bool:
+        """Whether `stable` continues what was shown; a violation is counted."""
+        before = self._stable.get(utterance_id, "")
+        if not stable.startswith(before):
+            self.violations += 1
+            logger.error("utterance %d: stable text %r would replace %r", utterance_id, stable, before)
+            return False
+        if final:
+            self._stable.pop(utterance_id, None)
+        else:
+            self._stable[utterance_id] = stable
+        return True
+
+
+class SessionTimes:
+    """The session clock as wall time sees it, and how far stable text is behind the voice.
+
+    `now_s` is anchored on the earliest moment any audio could have arrived, so at real pace it is the time since the
+    first sample; a source that runs ahead of real time pushes it along.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._started = time.monotonic()
+        self._anchor: float | None = None
+        self.audio_s = 0.0
+        self.processed_s = 0.0
+        self.spoken_s = 0.0
+        self.stable_s = 0.0
+        self.speech = False
+
+    def received(self, end_s: float) -> None:
+        """Audio up to `end_s` has arrived just now."""
+        with self._lock:
+            anchor = time.monotonic() - end_s
+            self._anchor = anchor if self._anchor is None else min(self._anchor, anchor)
+            self.audio_s = max(self.audio_s, end_s)
+
+    def now_s(self) -> float:
+        """The session time of this moment."""
+        with self._lock:
+            return 0.0 if self._anchor is None else max(self.audio_s, time.monotonic() - self._anchor)
+
+    def wall_s(self) -> float:
+        """Wall time since the session was made."""
+        return time.monotonic() - self._started
+
+    def lag_s(self) -> float:
+        """Seconds between the newest speech and the newest source word that stable text covers."""
+        newest = self.audio_s if self.speech else self.spoken_s
+        return max(0.0, newest - self.stable_s)
+
+
+class SpeakerSession:
+    """A running session. `push` takes commands from the host's thread and returns at once; the last event is `Stopped`."""
+
+    def __init__(
+        self,
+        session_id: str,
+        recogniser: Recogniser,
+        translation: TranslationSession,
+        gate: SpeechGate,
+        emit: Emit,
+        *,
+        separator: str = " ",
+    ) -> None:
+        self._session_id = session_id
+        self._recogniser = recogniser
+        self._translation = translation
+        self._gate = gate
+        self._emit = emit
+        self._separator = separator
+        self._audio = SessionAudio()
+        self._commands: queue.Queue[Command] = queue.Queue()
+        self._mailbox = Mailbox()
+        self._times = SessionTimes()
+        self._guard = AppendOnly()
+        self._activity_due_s = 0.0
+        self._abandoned = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._listen, name="listener", daemon=True),
+            threading.Thread(target=self._translate, name="translator", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def push(self, command: Command) -> None:
+        """Take audio, a flush, or the stop that ends the session."""
+        if isinstance(command, Audio):
+            frames = len(command.pcm) // (4 * max(1, command.channels))
+            self._times.received(command.start_s + frames / max(1, command.sample_rate))
+        self._commands.put(command)
+
+    @property
+    def running(self) -> bool:
+        return any(thread.is_alive() for thread in self._threads)
+
+    def join(self, timeout_s: float | None = None) -> None:
+        """Wait for the end that a `Stop` brings about."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        for thread in self._threads:
+            thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
+
+    # ------------------------------------------------------------ listener
+
+    def _listen(self) -> None:
+        stopping = False
+        while not stopping:
+            batch = [self._commands.get()]
+            while not self._commands.empty():
+                batch.append(self._commands.get_nowait())
+            stopping = any(isinstance(command, Stop) for command in batch)
+            try:
+                self._hear(batch)
+            except Exception:
+                # one bad block must not end the session: what it holds is lost and said, the rest goes on
+                logger.exception("a block of audio could not be processed")
+                self._emit(Error("audio_failed", "A moment of audio could not be processed and was left out."))
+        try:
+            self._close_utterance(self._gate.finish())
+        except Exception:
+            logger.exception("the last utterance could not be closed")
+            self._emit(Error("asr_failed", "The last words could not be recognised."))
+        self._mailbox.close()
+
+    def _hear(self, batch: list[Command]) -> None:
+        """Run a batch of commands; contiguous speech in it reaches the recogniser in one push."""
+        pending: list[SpeechChunk | SpeechEnd] = []
+        for command in batch:
+            if isinstance(command, Audio):
+                for block in self._audio.convert(command.pcm, command.sample_rate, command.channels, command.start_s):
+                    pending += self._gate.push(block.samples, block.start_s)
+            elif isinstance(command, Flush):
+                pending += self._gate.finish()
+                pending.append(SpeechEnd(self._audio.clock_s))
+            self._times.speech = self._gate.speech
+        self._recognise(pending)
+        self._times.processed_s = self._audio.clock_s
+        self._tell_activity()
+
+    def _recognise(self, events: list[SpeechChunk | SpeechEnd]) -> None:
+        for event in events:
+            if isinstance(event, SpeechChunk):
+                self._times.spoken_s = event.end_s
+                self._submit(self._recogniser.push(event.samples, event.start_s))
+            else:
+                self._submit(self._recogniser.finish())
+
+    def _close_utterance(self, rest: list[SpeechChunk | SpeechEnd]) -> None:
+        self._recognise(rest)
+        self._submit(self._recogniser.finish())
+        self._times.processed_s = self._audio.clock_s
+        self._times.speech = False
+
+    def _submit(self, transcript: Transcript) -> None:
+        for utterance in transcript.utterances:
+            self._mailbox.put(Update(utterance, transcript.clock_s, time.monotonic()))
+
+    def _tell_activity(self) -> None:
+        if self._times.now_s() < self._activity_due_s:
+            return
+        self._activity_due_s = self._times.now_s() + ACTIVITY_EVERY_S
+        times = self._times
+        self._emit(Activity(times.audio_s, times.processed_s, times.speech, round(times.lag_s(), 2)))
+
+    # ------------------------------------------------------------ translator
+
+    def _translate(self) -> None:
+        while (update := self._mailbox.take()) is not None:
+            taken = time.monotonic()
+            state = self._update(update)
+            if state is not None:
+                wait_ms = round(1000 * (taken - update.queued_at), 3)
+                self._tell_caption(update.utterance, state, {"wait_ms": wait_ms, **state.stages})
+        self._translation.close()
+        times = self._times
+        self._emit(Activity(times.audio_s, times.processed_s, False, 0.0))
+        self._emit(Stopped(self._session_id, times.audio_s, round(times.wall_s(), 3)))
+
+    def _update(self, update: Update) -> CaptionState | None:
+        utterance = update.utterance
+        try:
+            return self._translation.update(
+                utterance.utterance_id,
+                utterance.committed,
+                utterance.tail,
+                update.clock_s,
+                utterance.final,
+                self._mailbox.final_waiting,
+            )
+        except TranslationError as error:
+            self._emit(Error("translation_failed", str(error)))
+        except Exception:
+            # the contract: any single bad update is an error event, and the session goes on
+            logger.exception("utterance %d could not be translated", utterance.utterance_id)
+            self._emit(Error("translation_failed", "A piece of the translation failed; the log has the details."))
+        if not utterance.final:
+            return None
+        stable = self._guard.last(utterance.utterance_id)
+        return CaptionState(utterance.utterance_id, stable, "", None, True, "error", engine_call=False)
+
+    def _tell_caption(self, utterance: Utterance, state: CaptionState, stages: dict[str, float]) -> None:
+        if not self._guard.accept(state.utterance_id, state.stable, state.final):
+            self._emit(Error("append_only", "A translation that would have changed stable text was dropped."))
+            return
+        words = (*utterance.committed, *utterance.tail)
+        self._note_stable(words, state)
+        self._emit(
+            Caption(
+                utterance_id=state.utterance_id,
+                stable=state.stable,
+                held=state.held,
+                source_stable=self._text(utterance.committed),
+                source_tail=self._text(utterance.tail),
+                covered_source_units=state.covered_source_units,
+                final=state.final,
+                reason=state.reason,
+                start_s=words[0].start_s if words else self._times.spoken_s,
+                end_s=words[-1].end_s if words else self._times.spoken_s,
+                audio_s=words[-1].end_s if words else self._times.spoken_s,
+                emitted_s=round(self._times.now_s(), 3),
+                stages=stages,
+                tokens=state.tokens,
+            )
+        )
+
+    def _text(self, words: tuple[Word, ...]) -> str:
+        return self._separator.join(word.text for word in words)
+
+    def _note_stable(self, words: tuple[Word, ...], state: CaptionState) -> None:
+        covered = len(words) if state.final else min(state.covered_source_units or 0, len(words))
+        if covered:
+            self._times.stable_s = max(self._times.stable_s, words[covered - 1].end_s)
