@@ -22,6 +22,14 @@ class ProtocolError(Exception):
     """An envelope that this side cannot take; the message is one sentence."""
 
 
+class MessagesLost(ProtocolError):
+    """Messages before this one are missing. `body` is whole and may be used: what it says is cumulative."""
+
+    def __init__(self, text: str, body: Command | Event) -> None:
+        super().__init__(text)
+        self.body = body
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """Base of what the app may send."""
@@ -236,7 +244,7 @@ class Receiver:
         self._next = 0
 
     def unwrap(self, item: object) -> Command | Event:
-        """The body of an envelope. Raises `ProtocolError` for anything that does not belong here.
+        """The body of an envelope. Raises `ProtocolError` for anything that does not belong here, `MessagesLost` at a hole.
 
         After a hole the counter continues behind it, so that one lost message is one error and not a flood.
         """
@@ -250,5 +258,5 @@ class Receiver:
             raise ProtocolError(f"Message {item.seq} arrived twice or late (expected {self._next}).")
         missed, self._next = item.seq - self._next, item.seq + 1
         if missed:
-            raise ProtocolError(f"{missed} message(s) before number {item.seq} were lost.")
+            raise MessagesLost(f"{missed} message(s) before number {item.seq} were lost.", item.body)
         return item.body

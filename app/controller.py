@@ -1,0 +1,303 @@
+"""The heart of the app, without Qt: one engine, one source at a time, the subtitles and the recorders.
+
+Window and terminal are views of it. On an asyncio loop (plain or qasync), everything on the loop's thread:
+
+    controller = Controller(Configure("laptop", "en", "de"), lambda: FileSource(path), recorders=[journal])
+    controller.changed.subscribe(show)          # Status, whenever it changes
+    controller.subtitles.changed.subscribe(…)   # captions, already checked to be append-only
+    controller.level.subscribe(…)               # peak of the sound in [0, 1]
+    await controller.start()                    # engine, models, source: returns when the session runs
+    outcome = await controller.finished()       # … until the file ends, stop(), loss or death
+    await controller.stop()                     # drain and finalise: the last words are in when it returns
+    await controller.restart()                  # after the engine's death: a new engine and a new session
+    await controller.close()                    # stop, then end the engine
+
+`Controller(…)` raises `PresetError`; `load`, `start` and `restart` raise `UserError` (`SourceError`,
+`EngineError`), which is also shown as `Status.text`. A recorder is any object with `event(event)`; it is
+given `SessionBegan`, then every engine event of the session (captions that passed the append-only check,
+health, errors, activity, `Stopped`) and a `Gap` where audio was lost, then `SessionEnded`, also when the
+engine died.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from app.engine_client import EngineClient, EngineError, EngineState
+from app.errors import UserError
+from app.observe import Notifier
+from app.source import Feed, Source, SourceError
+from app.status import Phase, Status
+from app.subtitles import Subtitles
+from engine.messages import Activity, Caption, Configure, Error, Event, Health, Loading, Ready
+from engine.presets import load_preset
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBegan:
+    """First thing a recorder hears.
+
+    `info` is what the engine says of itself (models, heads, policy, versions).
+    """
+
+    session_id: str
+    preset: str
+    source_lang: str
+    target_lang: str
+    source_name: str
+    quality: str
+    began_unix_s: float
+    info: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Audio between these session times was lost before it reached the app."""
+
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEnded:
+    """Last thing a recorder hears. `reason` is "" when all went well, else one sentence."""
+
+    session_id: str
+    audio_s: float
+    wall_s: float
+    reason: str = ""
+
+
+Recorded = Event | SessionBegan | Gap | SessionEnded
+
+
+class Recorder(Protocol):
+    """Keeps what happens. `event` may raise OSError or UserError: it is shown, and the session goes on."""
+
+    def event(self, event: Recorded) -> None: ...
+
+
+class Controller:
+    """See the module's text. `problems` collects what recorders could not write, one sentence each."""
+
+    def __init__(
+        self,
+        configure: Configure,
+        make_source: Callable[[], Source],
+        *,
+        recorders: Iterable[Recorder] = (),
+        engine: EngineClient | None = None,
+    ) -> None:
+        self.preset = load_preset(configure.preset, configure.overrides)
+        self.preset.check_pair(configure.source_lang, configure.target_lang)
+        self.configure = configure
+        self.engine = engine or EngineClient()
+        self.subtitles = Subtitles()
+        self.changed: Notifier[Status] = Notifier()
+        self.level: Notifier[float] = Notifier()
+        self.status = Status(quality=self.preset.quality)
+        self.problems: list[str] = []
+        self._make_source = make_source
+        self._recorders = list(recorders)
+        self._loading: asyncio.Task[Ready] | None = None
+        self._session: asyncio.Task[SessionEnded] | None = None
+        self._source: Source | None = None
+        self._feed: Feed | None = None
+        self._last: SessionEnded | None = None
+        self._wanted = False
+        self.engine.events.subscribe(self._on_event)
+        self.engine.died.subscribe(self._on_death)
+
+    # ------------------------------------------------------------ what one can ask for
+
+    async def load(self) -> Ready:
+        """Start the engine if there is none and load the preset; returns when a session may start."""
+        if self._loading is None or (self._loading.done() and not self._is_loaded):
+            self._loading = asyncio.create_task(self._load())
+        return await asyncio.shield(self._loading)
+
+    async def start(self) -> None:
+        """Begin a session: returns when it runs, or silently when `stop` was called meanwhile.
+
+        The source is looked at before the models are loaded, so that a wrong file name is said at once.
+        """
+        if self._wanted:
+            return
+        self._wanted = True
+        try:
+            source = self._make_source()
+            source.check()
+            ready = await self.load()
+            if self._wanted and self._session is None:
+                self._begin(source, ready)
+        except UserError as error:
+            self._wanted = False
+            self._fail(str(error))
+            raise
+
+    async def finished(self) -> SessionEnded | None:
+        """Wait for the running session to end, for whatever reason; the end of the last one when none runs."""
+        return self._last if self._session is None else await asyncio.shield(self._session)
+
+    async def stop(self) -> SessionEnded | None:
+        """End the session: what was said is drained and finalised. Also cancels a start that still loads."""
+        self._wanted = False
+        if self._source is not None:
+            self._source.stop()
+        return await self.finished()
+
+    async def restart(self) -> None:
+        """After the engine's death: a new engine, and a new session if one was running or wanted."""
+        await self.stop()
+        await self.engine.shutdown()
+        await self.start()
+
+    async def close(self) -> None:
+        """Stop, then end the engine. The controller is not used any more afterwards."""
+        await self.stop()
+        await self.engine.shutdown()
+        if self._loading is not None:
+            await asyncio.gather(self._loading, return_exceptions=True)
+        self._show(Status(Phase.OFF, quality=self.status.quality))
+
+    def kill(self) -> None:
+        """End the engine at once, without finalising: for the second Ctrl-C."""
+        self.engine.kill("The engine was ended on request.")
+
+    # ------------------------------------------------------------ loading
+
+    @property
+    def _is_loaded(self) -> bool:
+        return self.engine.state in (EngineState.READY, EngineState.RUNNING, EngineState.STOPPING)
+
+    async def _load(self) -> Ready:
+        loading = Status(Phase.LOADING, "starting the engine", 0.0, quality=self.preset.quality)
+        self._show(loading)
+        try:
+            await self.engine.start()
+            ready = await self.engine.configure(self.configure)
+        except EngineError as error:
+            self._fail(str(error))
+            raise
+        self._show(replace(self.status, phase=Phase.READY, text="", progress=None))
+        return ready
+
+    def _fail(self, reason: str) -> None:
+        if self.status.phase is not Phase.ENGINE_STOPPED:
+            self._show(replace(self.status, phase=Phase.FAILED, text=reason, progress=None))
+
+    # ------------------------------------------------------------ a session
+
+    def _begin(self, source: Source, ready: Ready) -> None:
+        session_id = str(uuid.uuid4())
+        self.engine.start_session(session_id)
+        self.subtitles.begin()
+        self._source, self._feed = source, Feed(self.engine.send_audio, lambda *gap: self._record(Gap(*gap)))
+        self._feed.level.subscribe(self.level.emit)
+        self._record(
+            SessionBegan(
+                session_id,
+                self.configure.preset,
+                self.configure.source_lang,
+                self.configure.target_lang,
+                source.name,
+                self.preset.quality,
+                time.time(),
+                ready.info,
+            )
+        )
+        self._show(Status(Phase.LISTENING, quality=self.status.quality))
+        self._session = asyncio.create_task(self._run(session_id, source, self._feed))
+
+    async def _run(self, session_id: str, source: Source, feed: Feed) -> SessionEnded:
+        began_s, lost, reason, audio_s = time.monotonic(), "", "", 0.0
+        try:
+            lost = await self._play(source, feed)
+            self._show(replace(self.status, phase=Phase.STOPPING, speech=False))
+            audio_s = (await self.engine.stop_session()).audio_s
+        except EngineError as error:
+            reason, audio_s = str(error), feed.sent_s
+        finally:
+            self._source = self._feed = self._session = None
+            self._wanted = False
+            self.level.emit(0.0)
+        self.subtitles.drop_held()
+        ended = self._last = SessionEnded(session_id, audio_s, time.monotonic() - began_s, reason or lost)
+        self._record(ended)
+        if reason:
+            self._fail(reason)
+        else:
+            phase = Phase.SOURCE_LOST if lost else Phase.READY
+            self._show(replace(self.status, phase=phase, text=lost, lag_s=0.0))
+        return ended
+
+    async def _play(self, source: Source, feed: Feed) -> str:
+        """Run the source to its end; the sentence of its loss, or "". Raises `EngineError` if the engine goes."""
+        gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def watch(state: EngineState) -> None:
+            if state is not EngineState.RUNNING and not gone.done():
+                gone.set_result(None)
+
+        unsubscribe = self.engine.states.subscribe(watch)
+        playing = asyncio.create_task(source.run(feed))
+        try:
+            await asyncio.wait({playing, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not playing.done():
+                source.stop()
+                playing.cancel()
+                await asyncio.wait({playing})
+                raise EngineError(self.engine.reason or "The engine ended the session by itself.")
+            playing.result()
+        except SourceError as error:
+            return str(error)
+        finally:
+            unsubscribe()
+        return ""
+
+    # ------------------------------------------------------------ what the engine says
+
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case Loading() if self.status.phase is Phase.LOADING:
+                self._show(replace(self.status, text=event.text, progress=min(1.0, max(0.0, event.fraction))))
+            case Caption() if not self.subtitles.apply(event):
+                return
+            case Activity() if self._feed is not None:
+                self._feed.processed(event.processed_s)
+                self._show(
+                    replace(self.status, speech=event.speech, lag_s=event.lag_s, audio_s=event.audio_s)
+                )
+            case Health():
+                self._show(replace(self.status, notice="" if event.state == "ok" else event.text))
+            case Error():
+                self._show(replace(self.status, notice=event.message))
+        if self._session is not None and not isinstance(event, Loading | Ready):
+            self._record(event)
+
+    def _on_death(self, reason: str) -> None:
+        self._show(replace(self.status, phase=Phase.ENGINE_STOPPED, text=reason, progress=None, speech=False))
+
+    def _record(self, event: Recorded) -> None:
+        for recorder in self._recorders:
+            try:
+                recorder.event(event)
+            except (OSError, UserError) as error:
+                log.exception("A recorder failed on %s.", type(event).__name__)
+                sentence = f"The transcript cannot be written: {getattr(error, 'strerror', None) or error}."
+                if sentence not in self.problems:
+                    self.problems.append(sentence)
+                self._show(replace(self.status, notice=sentence))
+
+    def _show(self, status: Status) -> None:
+        if status != self.status:
+            self.status = status
+            self.changed.emit(status)
