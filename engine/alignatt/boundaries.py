@@ -11,7 +11,7 @@ _SPACELESS = regex.compile(
 )
 _CLUSTER = regex.compile(r"\X")
 _CLOSING_MARKS = ".!?…。！？"
-_AFTER_MARK = "\"'”’»)]」』）"
+_AFTER_MARK = "\"'”’“»)]」』）"
 
 
 def word_starts(pieces: Sequence[bytes]) -> list[int]:

@@ -19,7 +19,7 @@ _MARKER_STARTS = (
     *("<s>", "</s>", "<think>", "</think>", "<thought>", "<answer>", "</answer>", "<tool_call>", "<unused", "<channel|"),
 )
 _HALF_OPEN = regex.compile(r"<\|[^<>|]*$|<unused\d*$")
-_NOTE = regex.compile(r"(?:^|[.!?…])\s*\(?(?:Note|Hinweis|Anmerkung|Nota|Remarque|Translation)\s*:", regex.IGNORECASE)
+_NOTE = regex.compile(r"(?:^|(?<=[.!?…]))\s*\(?(?:Note|Hinweis|Anmerkung|Nota|Remarque|Translation)\s*:", regex.IGNORECASE)
 MAX_NGRAM = 8
 
 

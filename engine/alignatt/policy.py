@@ -133,8 +133,8 @@ def _gate(missing: bool, finite: bool, accessible: float, inaccessible: float, p
 
 def _hold_words(draft: Draft, words: int, reason: str) -> tuple[str, ...]:
     """Let the first `words` words pass."""
-    starts = word_starts(draft.pieces)
-    limit = len(draft.pieces) if words >= len(starts) else starts[max(words, 0)]
+    starts = [*word_starts(draft.pieces), len(draft.pieces)]
+    limit = starts[min(max(words, 0), len(starts) - 1)]
     return ("",) * limit + (reason,) * (len(draft.pieces) - limit)
 
 
