@@ -44,7 +44,15 @@ from engine.session import SpeakerSession
 logger = logging.getLogger("surtitle.engine")
 
 Emit = Callable[[Event], None]
-LIBRARIES = ("faster-whisper", "ctranslate2", "onnxruntime", "llama-cpp-python", "transformers", "torch", "vllm")
+LIBRARIES = (
+    "faster-whisper",
+    "ctranslate2",
+    "onnxruntime",
+    "llama-cpp-python",
+    "transformers",
+    "torch",
+    "vllm",
+)
 SESSION_END_S = 60.0
 
 
@@ -120,7 +128,9 @@ class Host:
         self._free()
         emit = self._emit
         recogniser = create_recogniser(
-            preset, command.source_lang, lambda fraction, text: emit(Loading("recogniser", fraction / 2, text))
+            preset,
+            command.source_lang,
+            lambda fraction, text: emit(Loading("recogniser", fraction / 2, text)),
         )
         translator = create_translator(
             preset,

@@ -1,4 +1,4 @@
-"""Presets: one TOML file each under `resources/presets`, validated here. Both processes read them through this module."""
+"""Presets: one TOML file each under `resources/presets`, validated here. Both processes read them from here."""
 
 from __future__ import annotations
 

@@ -87,5 +87,3 @@ def end_group() -> None:
     if hasattr(os, "killpg"):
         os.killpg(os.getpgrp(), signal.SIGKILL)
     os._exit(1)
-
-

@@ -90,7 +90,7 @@ class SessionTimes:
 
 
 class SpeakerSession:
-    """A running session. `push` takes commands from the host's thread and returns at once; the last event is `Stopped`."""
+    """A running session. `push` takes commands and returns at once; the last event is `Stopped`."""
 
     def __init__(
         self,

@@ -15,19 +15,42 @@ _MARKER = regex.compile(
     r"(?:\s[^<>]*)?>|<\|[^<>|]*\|>|<unused\d+>|<channel\||\n"
 )
 _MARKER_STARTS = (
-    *("<start_of_turn>", "<end_of_turn>", "<start_of_image>", "<end_of_image>", "<eos>", "<bos>", "<pad>", "<unk>"),
-    *("<s>", "</s>", "<think>", "</think>", "<thought>", "<answer>", "</answer>", "<tool_call>", "<unused", "<channel|"),
+    *(
+        "<start_of_turn>",
+        "<end_of_turn>",
+        "<start_of_image>",
+        "<end_of_image>",
+        "<eos>",
+        "<bos>",
+        "<pad>",
+        "<unk>",
+    ),
+    *(
+        "<s>",
+        "</s>",
+        "<think>",
+        "</think>",
+        "<thought>",
+        "<answer>",
+        "</answer>",
+        "<tool_call>",
+        "<unused",
+        "<channel|",
+    ),
 )
 _HALF_OPEN = regex.compile(r"<\|[^<>|]*$|<unused\d*$")
-_NOTE = regex.compile(r"(?:^|(?<=[.!?…]))\s*\(?(?:Note|Hinweis|Anmerkung|Nota|Remarque|Translation)\s*:", regex.IGNORECASE)
+_NOTE = regex.compile(
+    r"(?:^|(?<=[.!?…]))\s*\(?(?:Note|Hinweis|Anmerkung|Nota|Remarque|Translation)\s*:", regex.IGNORECASE
+)
 MAX_NGRAM = 8
 
 
 def clean(draft: Draft, source_units: Sequence[str], released: Sequence[bytes] = ()) -> Draft:
     """The draft up to the first thing that may not be shown. Idempotent; returns the draft itself when it is clean.
 
-    Only new tokens are cut: `released`, the pieces in front of the draft, only shows a loop that began there. A draft cut at a finished marker, note or loop
-    has stopped (finish "stop"); one cut at a half-finished marker keeps its finish, since more text may make it plain.
+    Only new tokens are cut: `released`, the pieces in front of the draft, only shows a loop that began there. A draft
+    cut at a finished marker, note or loop has stopped (finish "stop"); one cut at a half-finished marker keeps its
+    finish, since more text may make it plain.
     """
     keep, finish = len(draft.pieces), draft.finish
     data = b"".join(draft.pieces)

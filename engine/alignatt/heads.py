@@ -64,8 +64,19 @@ def head_set_from_json(data: Any, where: str) -> HeadSet:
     if not isinstance(data, dict):
         raise HeadSetError(f"Head set {where} is not a JSON object.")
     if data.get("schema_version") != SCHEMA_VERSION:
-        raise HeadSetError(f"Head set {where} has schema version {data.get('schema_version')}, expected {SCHEMA_VERSION}.")
-    required = {"model", "architecture", "layers", "query_heads", "direction", "query_row", "prompt_layout", "heads"}
+        raise HeadSetError(
+            f"Head set {where} has schema version {data.get('schema_version')}, expected {SCHEMA_VERSION}."
+        )
+    required = {
+        "model",
+        "architecture",
+        "layers",
+        "query_heads",
+        "direction",
+        "query_row",
+        "prompt_layout",
+        "heads",
+    }
     if absent := sorted(required - data.keys()):
         raise HeadSetError(f"Head set {where} lacks '{absent[0]}'.")
     if unknown := sorted(data.keys() - set(HeadSet.__dataclass_fields__)):
@@ -104,7 +115,9 @@ def load_head_set(folder: Path, direction: str) -> tuple[HeadSet, str | None]:
     own, shared = folder / f"{direction}.json", folder / "shared.json"
     path = own if own.is_file() else shared
     if not path.is_file():
-        raise HeadSetError(f"There are no heads for {folder.name} {direction}: neither {own.name} nor {shared.name} exists.")
+        raise HeadSetError(
+            f"There are no heads for {folder.name} {direction}: neither {own.name} nor {shared.name} exists."
+        )
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -1,5 +1,5 @@
-"""Provenance: how the attention of each draft token divides over accessible source, inaccessible source, the rest of the
-prompt and earlier target. The four masses of a finite row sum to 1."""
+"""Provenance: how the attention of each draft token divides over accessible source, inaccessible source, the rest
+of the prompt and earlier target. The four masses of a finite row sum to 1."""
 
 from __future__ import annotations
 

@@ -151,9 +151,7 @@ class LocalTranslationSession:
 
     def _draft(self, units: tuple[str, ...], final: bool, cancel: Cancel) -> Draft | None:
         source_lang, target_lang = self._languages
-        source = Source(
-            units, source_lang, target_lang, separator(source_lang), self._context, tuple(self._history)
-        )
+        source = Source(units, source_lang, target_lang, separator(source_lang), self._context, tuple(self._history))
         tokens = self._translator.count_tokens(source.text)
         budget = final_budget(tokens) if final else partial_budget(tokens)
         never: Cancel = lambda: False  # noqa: E731 - finals are never cancelled

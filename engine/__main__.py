@@ -1,0 +1,44 @@
+"""`python -m engine COMMAND …`: the engine's own commands. `surtitle COMMAND …` hands them over to here."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import logging
+import sys
+
+# command: (module with `add_arguments(parser)` and `run(args) -> int`, one line of help)
+COMMANDS = {
+    "doctor": ("engine.doctor", "what this machine's engine has: models, libraries, GPUs"),
+    "calibrate": ("engine.calibration.calibrate", "find a model's translation heads"),
+    "evaluate": ("engine.evaluation.evaluate", "score session logs: quality, latency, erasure"),
+    "replay": ("engine.evaluation.replay", "drive the translator from text with simulated recognition"),
+}
+BENCHMARKS = {
+    "session": ("engine.benchmarks.session", "a whole session: real-time factor, lag, CPU and memory"),
+    "policies": ("engine.benchmarks.policies", "quality against latency of every policy"),
+    "mt": ("engine.benchmarks.mt", "milliseconds per token of the translator's seams"),
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; exit status 2 and one sentence for bad input."""
+    words = sys.argv[1:] if arguments is None else arguments
+    table, program = COMMANDS, "surtitle"
+    if words[:1] == ["benchmark"]:
+        table, program, words = BENCHMARKS, "surtitle benchmark", words[1:]
+    known = {**table} if table is BENCHMARKS else {**table, "benchmark": ("", "speed of " + ", ".join(BENCHMARKS))}
+    parser = argparse.ArgumentParser(prog=program)
+    parser.add_argument("command", choices=known, help="; ".join(f"{name}: {text}" for name, (_, text) in known.items()))
+    if not words or words[0] not in table:
+        parser.parse_args(words[:1])
+        return 2
+    module = importlib.import_module(table[words[0]][0])
+    command = argparse.ArgumentParser(prog=f"{program} {words[0]}", description=table[words[0]][1])
+    module.add_arguments(command)
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    return int(module.run(command.parse_args(words[1:])))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
