@@ -242,7 +242,7 @@ class SpeakerSession:
             self._emit(Error("append_only", "A translation that would have changed stable text was dropped."))
             return
         words = (*utterance.committed, *utterance.tail)
-        self._note_stable(words, state)
+        covered_s = self._note_stable(words, state)
         self._emit(
             Caption(
                 utterance_id=state.utterance_id,
@@ -259,13 +259,18 @@ class SpeakerSession:
                 emitted_s=round(self._times.now_s(), 3),
                 stages=stages,
                 tokens=state.tokens,
+                covered_s=covered_s,
             )
         )
 
     def _text(self, words: tuple[Word, ...]) -> str:
         return self._separator.join(word.text for word in words)
 
-    def _note_stable(self, words: tuple[Word, ...], state: CaptionState) -> None:
+    def _note_stable(self, words: tuple[Word, ...], state: CaptionState) -> float | None:
+        """End of the newest source word that stable text covers, None before any."""
         covered = len(words) if state.final else min(state.covered_source_units or 0, len(words))
-        if covered:
-            self._times.stable_s = max(self._times.stable_s, words[covered - 1].end_s)
+        if not covered:
+            return None
+        covered_s = words[covered - 1].end_s
+        self._times.stable_s = max(self._times.stable_s, covered_s)
+        return covered_s
