@@ -1,0 +1,72 @@
+"""CPU time and memory of a program and everything it started, sampled from outside."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+import psutil
+
+SAMPLE_S = 0.5
+
+
+@dataclass(slots=True)
+class Usage:
+    """One process. CPU seconds so far; `peak_mib` and `samples_mib` are resident memory without shared pages counted
+    twice (proportional set size) where the system tells, else the resident set."""
+
+    name: str
+    cpu_s: float = 0.0
+    peak_mib: float = 0.0
+    samples_mib: list[float] = field(default_factory=list)
+
+
+class Sampler:
+    """Samples a process tree on a thread of its own until `stop`."""
+
+    def __init__(self, pid: int) -> None:
+        self._root = psutil.Process(pid)
+        self._done = threading.Event()
+        self.usage: dict[int, Usage] = {}
+        self.peak_total_mib = 0.0
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the sampling."""
+        self._done.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._done.wait(SAMPLE_S):
+            try:
+                tree = [self._root, *self._root.children(recursive=True)]
+            except psutil.Error:
+                return
+            total = sum(self._sample(process) for process in tree)
+            self.peak_total_mib = max(self.peak_total_mib, total)
+
+    def _sample(self, process: psutil.Process) -> float:
+        try:
+            times, mib = process.cpu_times(), _memory_mib(process)
+            usage = self.usage.setdefault(process.pid, Usage(_role(process)))
+        except psutil.Error:
+            return 0.0  # it ended between two looks
+        usage.cpu_s = times.user + times.system
+        usage.peak_mib = max(usage.peak_mib, mib)
+        usage.samples_mib.append(mib)
+        return mib
+
+
+def _memory_mib(process: psutil.Process) -> float:
+    try:
+        return float(process.memory_full_info().pss) / 2**20
+    except (AttributeError, psutil.AccessDenied):
+        return float(process.memory_info().rss) / 2**20
+
+
+def _role(process: psutil.Process) -> str:
+    line = " ".join(process.cmdline())
+    if "resource_tracker" in line:
+        return "resource tracker"
+    return "engine" if "spawn_main" in line else "app"

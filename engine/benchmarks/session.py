@@ -1,0 +1,126 @@
+"""`surtitle benchmark session`: the whole program on a recording, at real pace, as a user runs it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from engine.benchmarks.lag import session_figures
+from engine.benchmarks.processes import Sampler
+from engine.host import library_versions
+from engine.presets import resources
+from engine.schemas import CaptionLine, EndLine, LogError, SessionLine, read_log
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Command line of the benchmark."""
+    parser.add_argument("file", nargs="?", type=Path, help="recording (default: the bundled one)")
+    parser.add_argument("--preset", default="laptop")
+    parser.add_argument("--from", dest="source", default="en")
+    parser.add_argument("--to", dest="target", default="de")
+    parser.add_argument("--window", action="store_true", help="with the subtitle window open (needs a display)")
+    parser.add_argument("--fast", action="store_true", help="as fast as the engine takes the audio")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the session and print its figures. Status 1 when the session failed."""
+    recording = args.file or next((resources() / "recordings").glob("*.flac"))
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "session.jsonl"
+        command = [sys.executable, "-m", "app.cli", "run", str(recording), "--preset", args.preset]
+        command += ["--from", args.source, "--to", args.target, "--log", str(log)]
+        command += [] if args.window else ["--headless"]
+        command += ["--fast"] if args.fast else []
+        started = time.monotonic()
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=os.getcwd()) as process:
+            sampler = Sampler(process.pid)
+            status = process.wait()
+            sampler.stop()
+        total_s = time.monotonic() - started
+        if status:
+            print(f"The session ended with status {status}.", file=sys.stderr)
+            return 1
+        try:
+            lines = read_log(log)
+        except LogError as error:
+            print(error, file=sys.stderr)
+            return 1
+    figures = _figures(lines, sampler, total_s, args)
+    _show(figures)
+    if args.json:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return 0
+
+
+def _figures(lines: list[Any], sampler: Sampler, total_s: float, args: argparse.Namespace) -> dict[str, Any]:
+    captions = [line for line in lines if isinstance(line, CaptionLine)]
+    session = next(line for line in lines if isinstance(line, SessionLine))
+    end = next(line for line in lines if isinstance(line, EndLine))
+    stages: dict[str, list[float]] = {}
+    for caption in captions:
+        for name, value in caption.stages.items():
+            stages.setdefault(name, []).append(value)
+    engine_cpu = sum(usage.cpu_s for usage in sampler.usage.values() if usage.name == "engine")
+    return {
+        "preset": session.preset,
+        "pair": f"{session.source_lang}-{session.target_lang}",
+        "pace": "fast" if args.fast else "real",
+        "window": args.window,
+        "audio_s": end.audio_s,
+        "session_wall_s": end.wall_s,
+        "ready_s": session.info.get("load_s"),
+        "total_s": round(total_s, 2),
+        "real_time_factor": round(engine_cpu / end.audio_s, 3),
+        **asdict(session_figures(captions, session.target_lang)),
+        "stage_ms": {name: _quantiles(values) for name, values in stages.items()},
+        "processes": [
+            {"name": usage.name, "cpu_s": round(usage.cpu_s, 1), "peak_mib": round(usage.peak_mib)}
+            for usage in sampler.usage.values()
+        ],
+        "peak_total_mib": round(sampler.peak_total_mib),
+        "machine": {"cpu": _cpu_name(), "cores": os.cpu_count(), "system": platform.platform()},
+        "versions": library_versions(),
+    }
+
+
+def _quantiles(values: list[float]) -> dict[str, float]:
+    ordered = sorted(values)
+    return {name: ordered[min(len(ordered) - 1, int(q * len(ordered)))] for name, q in (("p50", 0.5), ("p95", 0.95))}
+
+
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor()
+    )
+
+
+def _show(figures: dict[str, Any]) -> None:
+    table = Table(title=f"{figures['preset']} {figures['pair']}, {figures['pace']} pace", show_header=False)
+    for name, value in figures.items():
+        if name in ("processes", "stage_ms", "versions", "machine"):
+            continue
+        table.add_row(name.replace("_", " "), f"{value:.3g}" if isinstance(value, float) else str(value))
+    for name, quantiles in figures["stage_ms"].items():
+        table.add_row(name, f"p50 {quantiles['p50']:.1f}, p95 {quantiles['p95']:.1f}")
+    for usage in figures["processes"]:
+        table.add_row(f"process {usage['name']}", f"{usage['cpu_s']} CPU s, peak {usage['peak_mib']} MiB")
+    table.add_row("machine", f"{figures['machine']['cpu']}, {figures['machine']['cores']} cores")
+    Console().print(table)
