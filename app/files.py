@@ -97,13 +97,20 @@ class AppendFile:
             while self._pending:
                 del self._pending[: os.write(self._fd, self._pending)]
         except OSError as error:
-            self._report(
-                f"The {self._what} {self.path} cannot be written ({reason(error)}): "
-                "it is kept in memory and tried again."
-            )
+            self._failed(error)
             return False
-        self._report(None)
+        if self.problem:
+            log.info("The %s %s can be written again.", self._what, self.path)
+            self.problem = None
         return True
+
+    def _failed(self, error: OSError) -> None:
+        self._why = reason(error)
+        if self.problem is None:
+            log.warning("The %s %s cannot be written: %s", self._what, self.path, error)
+        self.problem = (
+            f"The {self._what} {self.path} cannot be written ({self._why}): it is kept in memory and tried again."
+        )
 
     def _open(self) -> int:
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -91,8 +91,14 @@ class _Builder:
         if kind == "session":
             if row["schema_version"] != SCHEMA_VERSION:
                 raise ValueError(f"schema version {row['schema_version']}")
-            names = ("title", "preset", "source_lang", "target_lang", "started_at")
-            self._record = replace(self._record, **{name: str(row[name]) for name in names})
+            self._record = replace(
+                self._record,
+                title=str(row["title"]),
+                preset=str(row["preset"]),
+                source_lang=str(row["source_lang"]),
+                target_lang=str(row["target_lang"]),
+                started_at=str(row["started_at"]),
+            )
         elif kind in ("stable", "final"):
             utterance = Utterance(
                 int(row["utterance_id"]),

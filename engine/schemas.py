@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 
 
 class LogError(Exception):
@@ -65,7 +65,8 @@ class Token(_Line):
 class CaptionLine(_Line):
     """The state of one utterance, cumulative. `seq` counts the captions of a log from 0 without a hole.
 
-    `audio_s`: end of the newest source word the caption was made from. `emitted_s`: session time when it was made.
+    `start_s`, `end_s`: the span of the utterance's words so far. `audio_s`: end of the newest source word the caption
+    was made from. `emitted_s`: session time when it was made.
     `lag_s`: `emitted_s` minus the end of the newest source word whose translation is stable, null before any is. It
     is the delay of that word's translation where the caption's stable text has grown, and only older where it has not.
     `stages`: milliseconds by stage. `tokens`: only when the session was traced.
@@ -81,6 +82,8 @@ class CaptionLine(_Line):
     covered_source_units: int | None = Field(ge=0)
     final: bool
     reason: str
+    start_s: float | None = None
+    end_s: float | None = None
     audio_s: float
     emitted_s: float
     lag_s: float | None

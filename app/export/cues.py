@@ -68,6 +68,7 @@ def span_ms(utterance: Utterance) -> tuple[int, int]:
 def _utterance(utterance: Utterance, what: str) -> list[_Wish]:
     start, end = span_ms(utterance)
     source, target = (pieces(text, LINE_COLUMNS) for text in (utterance.source, utterance.target))
+    pairs: list[tuple[list[Piece], list[Piece]]]
     if what == "both":
         count = max(_count(source, 1, end - start), _count(target, 1, end - start))
         pairs = list(zip_longest(_divide(source, count, 1), _divide(target, count, 1), fillvalue=[]))

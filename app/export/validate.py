@@ -11,7 +11,7 @@ import html
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -19,7 +19,7 @@ from app.export.cues import LINE_COLUMNS, LINES, MAX_MS, MIN_MS, Cue
 from app.export.text import columns
 from app.export.vtt import NOTHING
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 
 _TIME = r"(\d{2,}):([0-5]\d):([0-5]\d)"
 _SRT_TIMES = re.compile(rf"{_TIME},(\d{{3}}) --> {_TIME},(\d{{3}})")
