@@ -29,7 +29,8 @@ def main(arguments: list[str] | None = None) -> int:
         table, program, words = BENCHMARKS, "surtitle benchmark", words[1:]
     known = {**table} if table is BENCHMARKS else {**table, "benchmark": ("", "speed of " + ", ".join(BENCHMARKS))}
     parser = argparse.ArgumentParser(prog=program)
-    parser.add_argument("command", choices=known, help="; ".join(f"{name}: {text}" for name, (_, text) in known.items()))
+    texts = "; ".join(f"{name}: {text}" for name, (_, text) in known.items())
+    parser.add_argument("command", choices=known, help=texts)
     if not words or words[0] not in table:
         parser.parse_args(words[:1])
         return 2

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         command += [] if args.window else ["--headless"]
         command += ["--fast"] if args.fast else []
         started = time.monotonic()
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=os.getcwd()) as process:
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=Path.cwd()) as process:
             sampler = Sampler(process.pid)
             status = process.wait()
             sampler.stop()
