@@ -40,7 +40,7 @@ def test_safe_cut(pieces: list[str], limit: int, finish: str, expected: int) -> 
 
 def test_a_character_split_over_tokens_is_not_cut() -> None:
     emoji = " 🙂".encode()
-    pieces = [" gut".encode(), emoji[:3], emoji[3:], b" und"]
+    pieces = [b" gut", emoji[:3], emoji[3:], b" und"]
     assert [safe_cut(pieces, limit, "length") for limit in range(5)] == [0, 1, 1, 3, 3]
 
 

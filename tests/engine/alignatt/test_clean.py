@@ -41,7 +41,8 @@ def test_a_note_the_speaker_made_stays() -> None:
 
 def test_a_loop_is_cut() -> None:
     text, finish = cleaned([" ja", ",", " gut"] * 6)
-    assert text == " ja, gut" * 3 and finish == "stop"
+    assert text == " ja, gut" * 3
+    assert finish == "stop"
 
 
 def test_a_loop_that_began_in_released_text_is_cut() -> None:

@@ -83,7 +83,9 @@ def test_hold_n_holds_words(hold: int, released: int) -> None:
     assert (decision.released, decision.reason) == (released, reasons.HOLD_N)
 
 
-@pytest.mark.parametrize(("k", "committed", "prefill", "released"), [(1, 3, 0, 2), (1, 3, 1, 1), (3, 3, 0, 0), (0, 4, 0, 4)])
+@pytest.mark.parametrize(
+    ("k", "committed", "prefill", "released"), [(1, 3, 0, 2), (1, 3, 1, 1), (3, 3, 0, 0), (0, 4, 0, 4)]
+)
 def test_wait_k_counts_words(k: int, committed: int, prefill: int, released: int) -> None:
     policy = Policy(name="wait_k", wait_k=k)
     decision = decide(make_draft(WORDS, units=6), Frontier(committed, 6), policy, prefill_words=prefill)
@@ -111,7 +113,8 @@ def test_the_trace_names_unit_masses_and_reason() -> None:
     tokens = explain(draft, frontier, ALIGNATT, decide(draft, frontier, ALIGNATT))
     assert [token["released"] for token in tokens] == [True, True, False, False, False]
     assert [token["unit"] for token in tokens] == [0, 1, 2, 3, 3]
-    assert tokens[0]["reason"] == "" and tokens[2]["reason"] == reasons.SOURCE_FRONTIER
+    assert tokens[0]["reason"] == ""
+    assert tokens[2]["reason"] == reasons.SOURCE_FRONTIER
     for token in tokens:
         total = token["accessible"] + token["inaccessible"] + token["prompt"] + token["suffix"]
         assert total == pytest.approx(1, abs=1e-3)
@@ -122,11 +125,29 @@ def test_a_row_that_is_not_finite_appears_as_null_in_the_trace() -> None:
     draft.rows[0] = np.nan
     frontier = Frontier(4, 4)
     token = explain(draft, frontier, ALIGNATT, decide(draft, frontier, ALIGNATT))[0]
-    assert token["accessible"] is None and token["unit"] is None and token["reason"] == reasons.NONFINITE
+    assert token["accessible"] is None
+    assert token["unit"] is None
+    assert token["reason"] == reasons.NONFINITE
 
 
 pieces = st.lists(
-    st.sampled_from([" Haus", " in", "schaft", ".", ",", " 日本", "語", "。", " e\u0301", "\u0301", " 👩", "\u200d👩", " a b"]),
+    st.sampled_from(
+        [
+            " Haus",
+            " in",
+            "schaft",
+            ".",
+            ",",
+            " 日本",
+            "語",
+            "。",
+            " e\u0301",
+            "\u0301",
+            " 👩",
+            "\u200d👩",
+            " a b",
+        ]
+    ),
     max_size=12,
 )
 policies = st.builds(

@@ -86,7 +86,9 @@ def test_directions_without_a_set_use_the_shared_heads_and_say_so(tmp_path: Path
     folder.mkdir()
     (folder / "shared.json").write_text(json.dumps(good()))
     heads, note = load_head_set(folder, "en-xx")
-    assert heads.direction == "shared" and note and "en-xx" in note
+    assert heads.direction == "shared"
+    assert note
+    assert "en-xx" in note
     (folder / "shared.json").write_text("{")
     with pytest.raises(HeadSetError, match="cannot be read"):
         load_head_set(folder, "en-xx")

@@ -27,7 +27,11 @@ def make(translator: ScriptedTranslator | None = None, **options: object) -> Loc
 
 
 def update(
-    session: LocalTranslationSession, committed: str, tail: str = "", final: bool = False, utterance_id: int = 0
+    session: LocalTranslationSession,
+    committed: str,
+    tail: str = "",
+    final: bool = False,
+    utterance_id: int = 0,
 ) -> CaptionState:
     return session.update(utterance_id, words(committed), words(tail), 0.0, final, lambda: False)
 
@@ -35,7 +39,8 @@ def update(
 def test_committed_words_become_stable_and_the_rest_is_held() -> None:
     state = update(make(), "we go", "home today")
     assert (state.stable, state.held, state.covered_source_units) == ("WE GO", " HOME TODAY", 2)
-    assert state.reason == reasons.SOURCE_FRONTIER and state.engine_call
+    assert state.reason == reasons.SOURCE_FRONTIER
+    assert state.engine_call
 
 
 def test_release_on_commit_needs_no_engine_call() -> None:
@@ -58,7 +63,8 @@ def test_a_draft_that_ran_out_of_budget_is_continued_once_it_is_used_up() -> Non
     assert len(first.stable.split()) == partial_budget(30) - 1  # its last word may go on
     second = update(session, text)
     assert translator.calls == 2
-    assert second.stable.startswith(first.stable) and len(second.stable.split()) == 30
+    assert second.stable.startswith(first.stable)
+    assert len(second.stable.split()) == 30
     assert update(session, text, final=True).stable.split() == text.upper().split()
 
 
@@ -102,7 +108,8 @@ def test_a_rewritten_source_keeps_the_released_prefix_and_says_so() -> None:
     session = make(policy=Policy(name="hold_n", hold_n=0))
     before = update(session, "", "we go home")
     state = update(session, "", "they went away now")
-    assert state.stable.startswith(before.stable) and state.reason == reasons.SOURCE_REWRITTEN
+    assert state.stable.startswith(before.stable)
+    assert state.reason == reasons.SOURCE_REWRITTEN
     assert update(session, "", "they went away now at last").reason != reasons.SOURCE_REWRITTEN
 
 
@@ -120,7 +127,9 @@ def test_unhealthy_capture_hands_over_to_the_fallback_policy(caplog: pytest.LogC
     with caplog.at_level(logging.ERROR):
         for count in range(1, 24):
             update(session, " ".join(f"w{at}" for at in range(count)), "tail")
-    assert session.health.fallback == "local_agreement" and len(said) == 1 and "local_agreement" in said[0]
+    assert session.health.fallback == "local_agreement"
+    assert len(said) == 1
+    assert "local_agreement" in said[0]
     assert sum(reasons.NONFINITE in record.message for record in caplog.records) == 1
 
 
@@ -133,7 +142,11 @@ def test_history_is_kept_to_its_limit() -> None:
 
 def test_the_trace_is_made_only_on_request() -> None:
     assert update(make(), "we go").tokens == ()
-    assert [token["text"] for token in update(make(trace=True), "we go", "home").tokens] == [" WE", " GO", " HOME"]
+    assert [token["text"] for token in update(make(trace=True), "we go", "home").tokens] == [
+        " WE",
+        " GO",
+        " HOME",
+    ]
 
 
 spoken = st.lists(st.sampled_from(["a", "b", "c,", "d."]), max_size=7).map(" ".join)
