@@ -1,0 +1,265 @@
+"""A vLLM engine that several sessions share: requests in, tokens with rows out, cancelled at any time.
+
+One thread owns the engine. Callers submit from any thread and wait; what is submitted together runs together. Rows are
+fetched when a request ends, all requests of a step in one call to the workers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.capture.guard import CaptureError
+from engine.capture.modes import ModeRecord
+from engine.capture.request import RowRequest, Rows
+from engine.capture.settings import EngineSettings
+
+logger = logging.getLogger("surtitle.capture")
+Cancel = Callable[[], bool]
+_POLL_S = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What one request gave. `finish`: "stop" (an end token, which is not in `token_ids`), "length" or "cancelled".
+
+    `rows` is None when none were asked for, or when they cannot be trusted (see `CaptureEngine.mode`).
+    """
+
+    token_ids: tuple[int, ...]
+    finish: str
+    rows: Rows | None
+    cached_tokens: int = 0
+
+
+@dataclass(slots=True)
+class Job:
+    """A submitted request."""
+
+    prompt_ids: Sequence[int]
+    max_tokens: int
+    stop_ids: frozenset[int]
+    rows: RowRequest | None
+    ignore_end: bool = False
+    name: str = ""
+    internal: str = ""
+    result: Generation | None = None
+    error: CaptureError | None = None
+    done: threading.Event = field(default_factory=threading.Event)
+
+    def finish(self, result: Generation | None = None, error: CaptureError | None = None) -> None:
+        self.result, self.error = result, error
+        self.done.set()
+
+
+class CaptureEngine:
+    """Owns one vLLM engine in one mode. Made by `engine.capture.start.start`."""
+
+    def __init__(self, engine: Any, settings: EngineSettings, mode: ModeRecord) -> None:
+        self.settings, self.mode = settings, mode
+        self._engine = engine
+        self._inbox: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self._jobs: dict[str, Job] = {}
+        self._numbers = itertools.count()
+        self._failure: CaptureError | None = None
+        self._since_check = 0
+        self.info: dict[str, Any] = self.call("capture_info")[0] if settings.heads and mode.mode != "none" else {}
+        self._thread = threading.Thread(target=self._run, name="surtitle-vllm", daemon=True)
+        self._thread.start()
+
+    # ------------------------------------------------------------ any thread
+
+    def submit(
+        self, prompt_ids: Sequence[int], max_tokens: int, stop_ids: Sequence[int] = (), rows: RowRequest | None = None,
+        ignore_end: bool = False,
+    ) -> Job:  # fmt: skip
+        """Queue a request. Raises `CaptureError` when the engine has failed or the prompt does not fit."""
+        room = self.settings.max_model_len - len(prompt_ids)
+        if not prompt_ids or room < 1:
+            raise CaptureError(
+                f"A prompt of {len(prompt_ids)} tokens does not fit a context of {self.settings.max_model_len}."
+            )
+        if self._failure:
+            raise self._failure
+        job = Job(prompt_ids, min(max_tokens, room), frozenset(stop_ids), self._checked(rows), ignore_end)
+        self._inbox.put(("add", job))
+        return job
+
+    def wait(self, job: Job, cancel: Cancel | None = None) -> Generation:
+        """The result of a job; "cancelled" as soon as `cancel()` is true. Raises `CaptureError`."""
+        while not job.done.wait(_POLL_S if cancel else None):
+            if cancel and cancel():
+                self._inbox.put(("cancel", job))
+                job.done.wait()
+        if job.error:
+            raise job.error
+        assert job.result is not None
+        return job.result
+
+    def generate(
+        self, prompt_ids: Sequence[int], max_tokens: int, stop_ids: Sequence[int] = (), rows: RowRequest | None = None,
+        cancel: Cancel | None = None, ignore_end: bool = False,
+    ) -> Generation:  # fmt: skip
+        """Submit and wait."""
+        return self.wait(self.submit(prompt_ids, max_tokens, stop_ids, rows, ignore_end), cancel)
+
+    def reset_prefix_cache(self) -> None:
+        """Forget all cached prefixes; only while nothing runs."""
+        done = threading.Event()
+        self._inbox.put(("reset", done))
+        done.wait()
+
+    def close(self) -> None:
+        """End the engine's thread and free the model."""
+        if self._thread.is_alive():
+            self._inbox.put(("close", None))
+            self._thread.join()
+
+    def distrust(self, reason: str) -> None:
+        """Deliver no rows any more: a check of a running request failed."""
+        logger.error("Attention capture failed its check (%s): rows are withheld from now on.", reason)
+        self.mode = self.mode.failed(reason)
+
+    def call(self, method: str, *args: Any) -> list[Any]:
+        """Call a method of every worker. For the engine's thread, and before it runs."""
+        results: list[Any] = self._engine.collective_rpc(method, args=args)
+        return results
+
+    def _checked(self, rows: RowRequest | None) -> RowRequest | None:
+        if rows is None or self.mode.mode == "none":
+            return None
+        self._since_check += 1
+        if self.settings.check_every and self._since_check >= self.settings.check_every:
+            self._since_check = 0
+            return replace(rows, check=True)
+        return rows
+
+    # ------------------------------------------------------------ the engine's thread
+
+    def _run(self) -> None:
+        try:
+            while self._take_orders():
+                if self._jobs:
+                    self._step()
+        except Exception as error:  # noqa: BLE001 - whatever broke the engine must reach everyone who waits
+            logger.exception("The vLLM engine failed")
+            self._failure = CaptureError(f"The vLLM engine failed ({type(error).__name__}: {error}); restart the engine.")
+        self._failure = self._failure or CaptureError("The vLLM engine is closed.")
+        for job in self._jobs.values():
+            job.finish(error=self._failure)
+        self._drain_inbox()
+        self._engine = _shut_down(self._engine)
+
+    def _take_orders(self) -> bool:
+        """Carry out what was asked, waiting only when nothing runs. False when the engine is to close."""
+        while True:
+            try:
+                order, subject = self._inbox.get(block=not self._jobs)
+            except queue.Empty:
+                return True
+            if order == "close":
+                return False
+            if order == "add":
+                self._add(subject)
+            elif order == "cancel":
+                self._cancel(subject)
+            elif order == "reset":
+                self._engine.reset_prefix_cache()
+                subject.set()
+
+    def _drain_inbox(self) -> None:
+        while True:
+            try:
+                order, subject = self._inbox.get_nowait()
+            except queue.Empty:
+                return
+            if order == "add":
+                subject.finish(error=self._failure)
+            elif order == "reset":
+                subject.set()
+
+    def _add(self, job: Job) -> None:
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        job.name = str(next(self._numbers))
+        params = SamplingParams(
+            temperature=0.0,
+            max_tokens=job.max_tokens,
+            stop_token_ids=sorted(job.stop_ids),
+            ignore_eos=job.ignore_end,
+            detokenize=False,
+            output_kind=RequestOutputKind.FINAL_ONLY,
+            extra_args=job.rows.extra_args() if job.rows else None,
+        )
+        try:
+            job.internal = self._engine.add_request(job.name, {"prompt_token_ids": list(job.prompt_ids)}, params) or job.name
+        except ValueError as error:
+            job.finish(error=CaptureError(f"vLLM refused the request: {error}."))
+            return
+        self._jobs[job.name] = job
+
+    def _cancel(self, job: Job) -> None:
+        if self._jobs.pop(job.name, None) is None:
+            return
+        self._engine.abort_request([job.name])
+        if job.rows:
+            self.call("drop_rows", [job.internal])
+        job.finish(Generation((), "cancelled", None))
+
+    def _step(self) -> None:
+        ended = [output for output in self._engine.step() if output.finished and output.request_id in self._jobs]
+        jobs = [self._jobs.pop(output.request_id) for output in ended]
+        names = [job.internal for job in jobs if job.rows]
+        taken = self.call("take_rows", names) if names else []
+        for output, job in zip(ended, jobs, strict=True):
+            self._deliver(job, output, [ranks[job.internal] for ranks in taken if job.internal in ranks])
+
+    def _deliver(self, job: Job, output: Any, parts: Sequence[dict[str, Any]]) -> None:
+        tokens = tuple(output.outputs[0].token_ids)
+        finish = output.outputs[0].finish_reason
+        if finish == "stop" and tokens and tokens[-1] in job.stop_ids:
+            tokens = tokens[:-1]
+        rows = gather(parts, len(self.settings.heads), job.rows) if job.rows else None
+        if rows is not None and job.rows and job.rows.check:
+            self._judge(rows)
+        testing = self.mode.self_test == "not run" and job.rows is not None and job.rows.check
+        if not self.mode.verified and not testing:
+            rows = None
+        job.finish(Generation(tokens, "stop" if finish == "stop" else "length", rows, output.num_cached_tokens or 0))
+
+    def _judge(self, rows: Rows) -> None:
+        from engine.capture.selftest import verdict
+
+        if self.mode.verified and (reason := verdict(rows, self.info["dtype"])):
+            self.distrust(reason)
+
+
+def gather(parts: Sequence[dict[str, Any]], heads: int, request: RowRequest) -> Rows:
+    """Rows of all heads from what each tensor-parallel rank holds. A head that no rank has is NaN."""
+    shape = next((tuple(part["shape"]) for part in parts), (0, heads, request.source_tokens + 2))
+    values: NDArray[np.float32] = np.full((shape[0], heads, request.source_tokens + 2), np.nan, np.float32)
+    errors: dict[str, float] = {}
+    for part in parts:
+        if part["columns"]:
+            values[:, part["columns"]] = np.frombuffer(part["rows"], np.float32).reshape(part["shape"])
+        for name, value in part["errors"].items():
+            errors[name] = max(errors.get(name, 0.0), value)
+    return Rows(values, tuple(sorted(errors.items())))
+
+
+def _shut_down(engine: Any) -> None:
+    """Free the model and, in this process, the process groups that vLLM made."""
+    engine.engine_core.shutdown()
+    del engine
+    from vllm.distributed import cleanup_dist_env_and_memory
+
+    cleanup_dist_env_and_memory()

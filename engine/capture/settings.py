@@ -1,0 +1,101 @@
+"""What an engine with capture is started with, and the arguments that vLLM gets for it.
+
+This is the only place in the project that chooses between eager and graphs for an engine whose rows are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.capture.modes import (
+    COMPILED,
+    DEFAULT_CUDAGRAPH_MODE,
+    DEFAULT_ENFORCE_EAGER,
+    EAGER,
+    GRAPH_MODES,
+    NO_CAPTURE,
+    plan,
+)
+
+GIB = 1 << 30
+CONFIG_KEY = "surtitle_capture"
+WORKERS = {
+    "cpu": "engine.capture.worker_cpu.CpuCaptureWorker",
+    "cuda": "engine.capture.worker_cuda.CudaCaptureWorker",
+}
+BACKENDS = {"cpu": "CPU_ATTN", "cuda": "TRITON_ATTN"}
+# Decode batches, and the short prefills that are left when the prefix cache holds the rest of the prompt.
+GRAPH_SIZES = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """One engine. `heads`: (layer, head) in the order that rows come in; none means no capture.
+
+    `memory_gib`: GPU memory for weights, keys, values and shadows together, 0 for vLLM's own share of the device;
+    `kv_cache_gib`: keys and values alone, instead. `check_every`: one request in so many is checked as it runs.
+    `vllm`: further arguments of vLLM's `EngineArgs`.
+    """
+
+    model: str
+    heads: tuple[tuple[int, int], ...] = ()
+    max_model_len: int = 4096
+    max_num_seqs: int = 8
+    dtype: str = "auto"
+    enforce_eager: bool = DEFAULT_ENFORCE_EAGER
+    cudagraph_mode: str = DEFAULT_CUDAGRAPH_MODE
+    memory_gib: float = 0.0
+    kv_cache_gib: float = 0.0
+    tensor_parallel: int = 1
+    own_process: bool = False
+    allow_unvalidated_vllm: bool = False
+    check_every: int = 500
+    vllm: Mapping[str, Any] = field(default_factory=dict)
+
+    def plan(self, cpu: bool) -> tuple[str, ...]:
+        """Modes to try, best first."""
+        return plan(self.enforce_eager, self.cudagraph_mode, cpu) if self.heads else (NO_CAPTURE,)
+
+    def arguments(self, mode: str, device: str, total_gib: float) -> dict[str, Any]:
+        """Arguments of `EngineArgs` for one mode on "cpu" or "cuda" with so much memory."""
+        arguments: dict[str, Any] = {
+            "model": self.model,
+            "dtype": self.dtype,
+            "max_model_len": self.max_model_len,
+            "max_num_seqs": self.max_num_seqs,
+            "tensor_parallel_size": self.tensor_parallel,
+            "seed": 0,
+            "skip_tokenizer_init": True,
+            "generation_config": "vllm",
+            "disable_log_stats": True,
+            "enable_prefix_caching": True,
+            "attention_backend": BACKENDS[device],
+            # Present without capture too, so that both share one compile cache.
+            "additional_config": {
+                CONFIG_KEY: {"heads": [list(head) for head in self.heads], "allow_unvalidated": self.allow_unvalidated_vllm}
+            },
+            **self._graphs(mode, device),
+            **self._memory(total_gib),
+            **self.vllm,
+        }
+        if self.heads and mode != NO_CAPTURE:
+            arguments["worker_cls"] = WORKERS[device]
+        return arguments
+
+    def _graphs(self, mode: str, device: str) -> dict[str, Any]:
+        if mode == NO_CAPTURE:
+            mode = EAGER if self.enforce_eager or self.cudagraph_mode == "NONE" else self.cudagraph_mode
+        if mode == EAGER:
+            return {"enforce_eager": True}
+        assert mode == COMPILED or mode in GRAPH_MODES, mode
+        graphs = {} if device == "cpu" else {"cudagraph_mode": mode, "cudagraph_capture_sizes": list(GRAPH_SIZES)}
+        return {"enforce_eager": False, "compilation_config": graphs}
+
+    def _memory(self, total_gib: float) -> dict[str, Any]:
+        if self.kv_cache_gib:
+            return {"kv_cache_memory_bytes": int(self.kv_cache_gib * GIB)}
+        if self.memory_gib:
+            return {"gpu_memory_utilization": min(1.0, self.memory_gib / total_gib)}
+        return {}

@@ -1,0 +1,106 @@
+"""Starting an engine: the best mode of its plan whose self-test passes, with a sentence for everything that goes wrong."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from engine.capture import selftest
+from engine.capture.guard import CaptureError
+from engine.capture.host import CaptureEngine
+from engine.capture.modes import NO_CAPTURE, ModeRecord
+from engine.capture.settings import GIB, EngineSettings
+
+logger = logging.getLogger("surtitle.capture")
+Progress = Callable[[float, str], None]
+SelfTest = Callable[[CaptureEngine, int], str | None]
+
+
+def start(settings: EngineSettings, progress: Progress | None = None, self_test: SelfTest = selftest.run) -> CaptureEngine:
+    """An engine in the best mode that passes its self-test, or one that delivers no rows. Raises `CaptureError`."""
+    device, total_gib = machine(settings)
+    tried: list[str] = []
+    for mode in settings.plan(device == "cpu"):
+        if progress:
+            progress(0.1, f"Starting vLLM ({mode})")
+        engine, vocabulary = _build(settings, mode, device, total_gib)
+        if mode == NO_CAPTURE:
+            if tried:
+                engine.mode = ModeRecord(NO_CAPTURE).failed("; ".join(tried))
+            return engine
+        if progress:
+            progress(0.9, "Checking attention capture")
+        try:
+            reason = self_test(engine, vocabulary)
+        except CaptureError as error:
+            reason = str(error)
+        if reason is None:
+            engine.mode = engine.mode.passed()
+            logger.info("Attention capture runs in mode %s, self-test passed (%s).", mode, engine.info)
+            return engine
+        engine.close()
+        tried.append(f"{mode}: {reason}")
+        logger.error("Attention capture failed its self-test in mode %s: %s.", mode, reason)
+    raise AssertionError("a plan ends with a mode that needs no test")
+
+
+def machine(settings: EngineSettings) -> tuple[str, float]:
+    """"cuda" or "cpu", and its memory in GiB. Raises `CaptureError` without vLLM, or when memory is short."""
+    try:
+        import torch
+        from vllm.platforms import current_platform
+    except ImportError as error:
+        raise CaptureError(
+            "vLLM is not installed: install surtitle[gpu] on Linux with an NVIDIA GPU, or choose another preset."
+        ) from error
+    if current_platform.is_cpu():
+        import psutil
+
+        return "cpu", psutil.virtual_memory().total / GIB
+    if not torch.cuda.is_available():
+        raise CaptureError("vLLM finds no NVIDIA GPU on this machine: choose a preset that runs on the CPU.")
+    free, total = (number / GIB for number in torch.cuda.mem_get_info())
+    if settings.memory_gib > free:
+        raise CaptureError(
+            f"The translator needs {settings.memory_gib:.1f} GiB of GPU memory, but {free:.1f} of {total:.1f} GiB are free."
+        )
+    return "cuda", total
+
+
+def _build(settings: EngineSettings, mode: str, device: str, total_gib: float) -> tuple[CaptureEngine, int]:
+    from vllm.engine.arg_utils import EngineArgs
+    from vllm.usage.usage_lib import UsageContext
+    from vllm.v1.engine.llm_engine import LLMEngine
+    from vllm.v1.executor import Executor
+
+    try:
+        config = EngineArgs(**settings.arguments(mode, device, total_gib)).create_engine_config(UsageContext.LLM_CLASS)
+        engine = LLMEngine(config, Executor.get_class(config), log_stats=False, multiprocess_mode=settings.own_process)
+    except Exception as error:  # noqa: BLE001 - vLLM raises whatever it likes; `explain` makes one sentence of it
+        raise explain(error, settings) from error
+    return CaptureEngine(engine, settings, ModeRecord(mode)), config.model_config.get_vocab_size()
+
+
+def explain(error: BaseException, settings: EngineSettings) -> CaptureError:
+    """One sentence for what stopped an engine from starting."""
+    chain: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and link not in chain:
+        chain.append(link)
+        link = link.__cause__ or link.__context__
+    for cause in chain:
+        if isinstance(cause, CaptureError):
+            return cause
+    text = " ".join(str(cause) for cause in chain)
+    if "out of memory" in text.lower() or "Free memory on device" in text or "No available memory" in text:
+        return CaptureError(f"There is not enough memory for {settings.model}: {_first_line(error)}.")
+    if "gated" in text.lower() or "restricted" in text.lower():
+        return CaptureError(f"{settings.model} is gated: accept its terms at https://huggingface.co/{settings.model}.")
+    if "not supported for now" in text or "architectures" in text:
+        return CaptureError(f"vLLM does not know the architecture of {settings.model}: {_first_line(error)}.")
+    return CaptureError(f"vLLM could not start {settings.model}: {_first_line(error)}.")
+
+
+def _first_line(error: Any) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
