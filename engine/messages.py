@@ -176,7 +176,8 @@ class Caption(Event):
     """The state of one utterance, always cumulative; `stable` only ever grows.
 
     `audio_s` is the end of the newest source word considered, `covered_s` that of the newest one whose translation is
-    stable (None before any), `emitted_s` the session time when this was built.
+    stable (None before any), `clock_s` the audio that the recogniser had taken into account, `emitted_s` the session
+    time when this was built.
     `start_s`/`end_s` span the utterance's words. `stages` maps a stage name to milliseconds.
     """
 
@@ -195,6 +196,7 @@ class Caption(Event):
     stages: dict[str, float] = field(default_factory=dict)
     tokens: tuple[dict[str, Any], ...] = ()
     covered_s: float | None = None
+    clock_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

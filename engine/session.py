@@ -209,7 +209,7 @@ class SpeakerSession:
             state = self._update(update)
             if state is not None:
                 wait_ms = round(1000 * (taken - update.queued_at), 3)
-                self._tell_caption(update.utterance, state, {"wait_ms": wait_ms, **state.stages})
+                self._tell_caption(update, state, {"wait_ms": wait_ms, **state.stages})
         self._translation.close()
         times = self._times
         self._emit(Activity(times.audio_s, times.processed_s, False, 0.0))
@@ -237,7 +237,8 @@ class SpeakerSession:
         stable = self._guard.last(utterance.utterance_id)
         return CaptionState(utterance.utterance_id, stable, "", None, True, "error", engine_call=False)
 
-    def _tell_caption(self, utterance: Utterance, state: CaptionState, stages: dict[str, float]) -> None:
+    def _tell_caption(self, update: Update, state: CaptionState, stages: dict[str, float]) -> None:
+        utterance = update.utterance
         if not self._guard.accept(state.utterance_id, state.stable, state.final):
             self._emit(Error("append_only", "A translation that would have changed stable text was dropped."))
             return
@@ -260,6 +261,7 @@ class SpeakerSession:
                 stages=stages,
                 tokens=state.tokens,
                 covered_s=covered_s,
+                clock_s=round(update.clock_s, 3),
             )
         )
 
