@@ -109,7 +109,6 @@ class Controller:
         self._recorders = list(recorders)
         self._loading: asyncio.Task[Ready] | None = None
         self._session: asyncio.Task[SessionEnded] | None = None
-        self._source: Source | None = None
         self._feed: Feed | None = None
         self._last: SessionEnded | None = None
         self._wanted = False
@@ -144,14 +143,14 @@ class Controller:
             raise
 
     async def finished(self) -> SessionEnded | None:
-        """Wait for the running session to end, for whatever reason; the end of the last one when none runs."""
+        """Wait until the running session has ended, for whatever reason; with none running, the last one."""
         return self._last if self._session is None else await asyncio.shield(self._session)
 
     async def stop(self) -> SessionEnded | None:
         """End the session: what was said is drained and finalised. Also cancels a start that still loads."""
         self._wanted = False
-        if self._source is not None:
-            self._source.stop()
+        if self._feed is not None:
+            self._feed.stop()
         return await self.finished()
 
     async def restart(self) -> None:
@@ -200,7 +199,7 @@ class Controller:
         session_id = str(uuid.uuid4())
         self.engine.start_session(session_id)
         self.subtitles.begin()
-        self._source, self._feed = source, Feed(self.engine.send_audio, lambda *gap: self._record(Gap(*gap)))
+        self._feed = Feed(self.engine.send_audio, lambda *gap: self._record(Gap(*gap)))
         self._feed.level.subscribe(self.level.emit)
         self._record(
             SessionBegan(
@@ -226,7 +225,7 @@ class Controller:
         except EngineError as error:
             reason, audio_s = str(error), feed.sent_s
         finally:
-            self._source = self._feed = self._session = None
+            self._feed = self._session = None
             self._wanted = False
             self.level.emit(0.0)
         self.subtitles.drop_held()
@@ -240,7 +239,7 @@ class Controller:
         return ended
 
     async def _play(self, source: Source, feed: Feed) -> str:
-        """Run the source to its end; the sentence of its loss, or "". Raises `EngineError` if the engine goes."""
+        """Run the source to its end; the sentence of its loss, or "". Raises `EngineError` on the death."""
         gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def watch(state: EngineState) -> None:
@@ -252,7 +251,6 @@ class Controller:
         try:
             await asyncio.wait({playing, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not playing.done():
-                source.stop()
                 playing.cancel()
                 await asyncio.wait({playing})
                 raise EngineError(self.engine.reason or "The engine ended the session by itself.")
@@ -273,9 +271,7 @@ class Controller:
                 return
             case Activity() if self._feed is not None:
                 self._feed.processed(event.processed_s)
-                self._show(
-                    replace(self.status, speech=event.speech, lag_s=event.lag_s, audio_s=event.audio_s)
-                )
+                self._show(replace(self.status, speech=event.speech, lag_s=event.lag_s, audio_s=event.audio_s))
             case Health():
                 self._show(replace(self.status, notice="" if event.state == "ok" else event.text))
             case Error():

@@ -44,9 +44,7 @@ class EngineChild:
     `on_item(item)` and `on_exit(code)` are called on threads; exit comes last, once.
     """
 
-    def __init__(
-        self, target: Target, on_item: Callable[[Any], None], on_exit: Callable[[int], None]
-    ) -> None:
+    def __init__(self, target: Target, on_item: Callable[[Any], None], on_exit: Callable[[int], None]) -> None:
         """Raises OSError when the process cannot be started."""
         context = multiprocessing.get_context("spawn")
         self._commands = context.Queue(MAX_WAITING)

@@ -212,9 +212,7 @@ class EngineClient:
             while not future.done():
                 left_s = None if quiet_s is None else self._heard_s + quiet_s - loop.time()
                 if left_s is not None and left_s <= 0:
-                    self.kill(
-                        f"The engine said nothing for {quiet_s:g} s and was ended; restart it to go on."
-                    )
+                    self.kill(f"The engine said nothing for {quiet_s:g} s and was ended; restart it to go on.")
                     quiet_s = None
                     continue
                 await asyncio.wait({future}, timeout=left_s)
@@ -270,9 +268,7 @@ class EngineClient:
         if child is not self._exited or not self.alive:
             return
         self.reason = self._last_words or exit_sentence(code)
-        log.log(
-            logging.INFO if self._leaving else logging.ERROR, "Engine exit code %d: %s", code, self.reason
-        )
+        log.log(logging.INFO if self._leaving else logging.ERROR, "Engine exit code %d: %s", code, self.reason)
         self._enter(EngineState.OFF if self._leaving else EngineState.DEAD)
         for future in tuple(self._waiting.values()):
             if not future.done():

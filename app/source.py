@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from app.errors import UserError
 from app.observe import Notifier
 from engine.messages import Audio
 
-FLOAT_BYTES = 4
 GAP_S = 0.001  # less is rounding
 
 
@@ -19,7 +21,7 @@ class SourceError(UserError):
 
 
 class Feed:
-    """The way from one source to the engine, for one session.
+    """The way from one source to the engine, for one session. Everything on the loop's thread.
 
     `sent_s`: session time up to which audio was handed over. `processed_s`: how far the engine has listened.
     `level`: peak of each block in [0, 1], for the meter. `gap(start_s, end_s)` hears of audio that was lost.
@@ -28,17 +30,29 @@ class Feed:
     def __init__(self, send: Callable[[Audio], None], gap: Callable[[float, float], None]) -> None:
         self._send, self._gap = send, gap
         self._moved = asyncio.Event()
+        self._stopped = asyncio.Event()
         self.level: Notifier[float] = Notifier()
         self.sent_s = 0.0
         self.processed_s = 0.0
 
-    def send(self, audio: Audio) -> None:
-        """Hand over one block. Call it on the loop's thread, in the order of `start_s`; a jump is a gap."""
-        if audio.start_s - self.sent_s > GAP_S:
-            self._gap(self.sent_s, audio.start_s)
-        frames = len(audio.pcm) // (FLOAT_BYTES * audio.channels)
-        self.sent_s = audio.start_s + frames / audio.sample_rate
-        self._send(audio)
+    @property
+    def stopped(self) -> bool:
+        """The source is asked to end: to send what it has captured and return."""
+        return self._stopped.is_set()
+
+    def stop(self) -> None:
+        """Ask the source to end."""
+        self._stopped.set()
+        self._moved.set()
+
+    def send(self, samples: NDArray[np.float32], sample_rate: int, start_s: float) -> None:
+        """Hand over one block, shape [frames, channels], in the order of `start_s`; a jump is a gap."""
+        if start_s - self.sent_s > GAP_S:
+            self._gap(self.sent_s, start_s)
+        frames, channels = samples.shape
+        self.sent_s = start_s + frames / sample_rate
+        self._send(Audio(samples.astype("<f4", copy=False).tobytes(), sample_rate, channels, start_s))
+        self.level.emit(min(1.0, float(np.abs(samples).max(initial=0.0))))
 
     def processed(self, processed_s: float) -> None:
         """The engine has listened this far."""
@@ -46,10 +60,17 @@ class Feed:
         self._moved.set()
 
     async def room(self, ahead_s: float) -> None:
-        """Wait until the engine is at most `ahead_s` seconds behind what was sent."""
-        while self.sent_s - self.processed_s > ahead_s:
+        """Wait until the engine is at most `ahead_s` seconds behind what was sent, or `stop`."""
+        while self.sent_s - self.processed_s > ahead_s and not self.stopped:
             self._moved.clear()
             await self._moved.wait()
+
+    async def pause(self, seconds: float) -> None:
+        """Wait, but not beyond `stop`."""
+        if seconds > 0 and not self.stopped:
+            waiting = asyncio.ensure_future(self._stopped.wait())
+            await asyncio.wait({waiting}, timeout=seconds)
+            waiting.cancel()
 
 
 class Source(Protocol):
@@ -65,12 +86,9 @@ class Source(Protocol):
         ...
 
     async def run(self, feed: Feed) -> None:
-        """Open, feed until the end or until `stop`, close. Raises `SourceError` when it fails or is lost.
+        """Open, feed until the end or until `feed.stopped`, close. Raises `SourceError` when it fails or is
+        lost.
 
-        Everything captured before `stop` has been sent when this returns.
+        Everything captured before the stop has been sent when this returns.
         """
-        ...
-
-    def stop(self) -> None:
-        """Let `run` return soon. Safe at any time, more than once."""
         ...

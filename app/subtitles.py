@@ -67,9 +67,9 @@ class AppendOnly:
         stable, final = self._seen.get(uid, ("", False))
         if not caption.stable.startswith(stable):
             return f"Utterance {uid}: stable text {stable!r} was changed to {caption.stable!r}."
-        if final and caption.stable != stable:
-            return f"Utterance {uid} grew after it was final: {stable!r} became {caption.stable!r}."
-        self._seen[uid] = (caption.stable, final or caption.final)
+        if final and (caption.stable != stable or not caption.final):
+            return f"Utterance {uid} went on after it was final: {stable!r}, then {caption.stable!r}."
+        self._seen[uid] = (caption.stable, caption.final)
         if len(self._seen) > CHECKED:
             oldest, _ = self._seen.popitem(last=False)
             self._forgotten = max(self._forgotten, oldest)

@@ -1,0 +1,324 @@
+"""The whole flow without a window: fake engine as a real child, real audio file, plain asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.controller import Controller, Gap, Recorded, SessionBegan, SessionEnded
+from app.engine_client import EngineError
+from app.errors import UserError
+from app.playback import FileSource
+from app.source import Feed, Source, SourceError
+from app.status import Phase, Status
+from app.subtitles import Line
+from engine.messages import Caption, Configure, Stopped
+from engine.presets import PresetError
+from tests.app.helpers import client, configure, gone, tone, until
+
+
+class Memory:
+    """A recorder that keeps everything."""
+
+    def __init__(self) -> None:
+        self.events: list[Recorded] = []
+
+    def event(self, event: Recorded) -> None:
+        self.events.append(event)
+
+    @property
+    def stable(self) -> str:
+        """The stable text of the last caption of each utterance."""
+        last = {e.utterance_id: e.stable for e in self.events if isinstance(e, Caption)}
+        return " ".join(last.values())
+
+
+def play(
+    make_source: Callable[[], Source],
+    scenario: Callable[[Controller], Awaitable[None]],
+    recorders: Sequence[Any] = (),
+    **script: Any,
+) -> Controller:
+    """Run a scenario on a new controller and close it, whatever happens."""
+
+    async def run() -> Controller:
+        controller = Controller(configure(**script), make_source, recorders=recorders, engine=client(quiet_s=20))
+        try:
+            await scenario(controller)
+        finally:
+            pid = controller.engine.pid
+            await controller.close()
+            assert pid is None or gone(pid)
+            assert controller.status.phase is Phase.OFF
+        return controller
+
+    return asyncio.run(run())
+
+
+def test_a_file_is_subtitled_and_recorded_to_its_end(tmp_path: Path) -> None:
+    path, memory, phases = tone(tmp_path / "talk.wav", 6.0), Memory(), []
+
+    async def scenario(controller: Controller) -> None:
+        controller.changed.subscribe(lambda status: phases.append(status.phase))
+        await controller.start()
+        ended = await controller.finished()
+        assert ended is not None
+        assert ended.reason == ""
+        assert ended.audio_s == pytest.approx(6.0)
+        assert controller.status.phase is Phase.READY
+        assert "".join(line.stable + line.held for line in controller.subtitles.lines[-1:]) in memory.stable
+
+    play(lambda: FileSource(path, fast=True), scenario, [memory])
+    assert list(dict.fromkeys(phases)) == [
+        Phase.LOADING,
+        Phase.READY,
+        Phase.LISTENING,
+        Phase.STOPPING,
+        Phase.OFF,
+    ]
+    began, stopped, ended = memory.events[0], memory.events[-2], memory.events[-1]
+    assert isinstance(began, SessionBegan)
+    assert began.source_name == "talk.wav"
+    assert began.info["model"] == "fake"
+    assert began.quality == "demo quality"
+    assert isinstance(stopped, Stopped)
+    assert isinstance(ended, SessionEnded)
+    assert ended.session_id == began.session_id == stopped.session_id
+    assert memory.stable.startswith("Guten Morgen und herzlich willkommen zu diesem Vortrag")
+
+
+def test_stop_in_the_middle_keeps_the_last_words(tmp_path: Path) -> None:
+    path, memory = tone(tmp_path / "talk.wav", 60.0), Memory()
+
+    async def scenario(controller: Controller) -> None:
+        await controller.start()
+        await until(lambda: controller.subtitles.lines != ())
+        ended = await controller.stop()
+        assert ended is not None
+        assert ended.reason == ""
+        assert isinstance(memory.events[-1], SessionEnded)
+        assert controller.subtitles.lines[-1].final
+        await controller.start()  # and once more, in the same engine
+        assert controller.status.phase is Phase.LISTENING
+        await controller.stop()
+
+    play(lambda: FileSource(path), scenario, [memory])
+    assert [type(e) for e in memory.events].count(SessionBegan) == 2
+
+
+def test_the_death_of_the_engine_ends_the_session_and_restart_begins_another(tmp_path: Path) -> None:
+    path, memory = tone(tmp_path / "talk.wav", 60.0), Memory()
+
+    async def scenario(controller: Controller) -> None:
+        await controller.start()
+        await until(lambda: memory.stable != "")
+        pid = controller.engine.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        ended = await controller.finished()
+        assert ended is not None
+        assert "SIGKILL" in ended.reason
+        assert controller.status.phase is Phase.ENGINE_STOPPED
+        assert controller.status.can_restart
+        assert "SIGKILL" in controller.status.line
+        shown = controller.subtitles.lines
+        assert shown
+        assert not any(line.held for line in shown), "nothing will come of what was held"
+        kept = len(memory.events)
+        await controller.restart()
+        assert controller.status.phase is Phase.LISTENING
+        await until(lambda: len(controller.subtitles.lines) > len(shown))
+        assert controller.subtitles.lines[: len(shown)] == shown
+        assert isinstance(memory.events[kept], SessionBegan)
+
+    controller = play(lambda: FileSource(path), scenario, [memory])
+    assert controller.subtitles.violations == 0
+
+
+def test_a_violation_reaches_neither_view_nor_recorder(tmp_path: Path) -> None:
+    path, memory, seen = tone(tmp_path / "talk.wav", 3.0), Memory(), list[Line | None]()
+
+    async def scenario(controller: Controller) -> None:
+        controller.subtitles.changed.subscribe(seen.append)
+        await controller.start()
+        await controller.finished()
+
+    controller = play(lambda: FileSource(path, fast=True), scenario, [memory], violate_at=3)
+    assert controller.subtitles.violations == 1
+    assert "Ganz anders" not in [line.stable for line in seen if line]
+    assert "Ganz anders" not in [e.stable for e in memory.events if isinstance(e, Caption)]
+
+
+def test_a_wrong_file_is_said_before_anything_is_loaded(tmp_path: Path) -> None:
+    async def scenario(controller: Controller) -> None:
+        with pytest.raises(SourceError, match="There is no file"):
+            await controller.start()
+        assert controller.engine.pid is None
+        assert controller.status.phase is Phase.FAILED
+        assert "There is no file" in controller.status.line
+
+    play(lambda: FileSource(tmp_path / "none.wav"), scenario)
+
+
+def test_a_load_that_fails_is_shown_and_can_be_tried_again(tmp_path: Path) -> None:
+    path = tone(tmp_path / "talk.wav", 1.0)
+
+    async def scenario(controller: Controller) -> None:
+        with pytest.raises(EngineError, match="damaged"):
+            await controller.start()
+        assert controller.status.phase is Phase.FAILED
+        controller.configure = configure()
+        await controller.start()
+        assert (await controller.finished()) is not None
+
+    play(lambda: FileSource(path, fast=True), scenario, load="fail")
+
+
+@pytest.mark.parametrize("load", ["die", "fatal"])
+def test_death_while_loading_offers_a_restart(tmp_path: Path, load: str) -> None:
+    path = tone(tmp_path / "talk.wav", 1.0)
+
+    async def scenario(controller: Controller) -> None:
+        with pytest.raises(EngineError):
+            await controller.start()
+        assert controller.status.can_restart
+        controller.configure = configure()
+        await controller.restart()
+        assert (await controller.finished()) is not None
+
+    play(lambda: FileSource(path, fast=True), scenario, load=load)
+
+
+def test_stop_while_loading_cancels_the_start(tmp_path: Path) -> None:
+    path = tone(tmp_path / "talk.wav", 1.0)
+
+    async def scenario(controller: Controller) -> None:
+        starting = asyncio.create_task(controller.start())
+        await until(lambda: controller.status.phase is Phase.LOADING)
+        await controller.stop()
+        await starting
+        assert controller.status.phase is Phase.READY
+        await controller.start()
+        assert controller.status.phase is Phase.LISTENING
+
+    play(lambda: FileSource(path), scenario, load_s=0.5)
+
+
+def test_closing_while_loading_leaves_no_process(tmp_path: Path) -> None:
+    path = tone(tmp_path / "talk.wav", 1.0)
+
+    async def run() -> None:
+        controller = Controller(configure(load="hang"), lambda: FileSource(path), engine=client(leave_s=0.2))
+        starting = asyncio.create_task(controller.start())
+        await until(lambda: controller.status.progress not in (None, 0.0))
+        pid = controller.engine.pid
+        assert pid is not None
+        await controller.close()
+        assert gone(pid)
+        with pytest.raises(EngineError):
+            await starting
+
+    asyncio.run(run())
+
+
+class Losing:
+    """A source that is lost after its first block, with a gap in front of it."""
+
+    name = "a microphone"
+
+    def check(self) -> None:
+        pass
+
+    async def run(self, feed: Feed) -> None:
+        import numpy as np
+
+        feed.send(np.zeros((1600, 1), np.float32), 16_000, 0.0)
+        feed.send(np.full((1600, 1), 0.5, np.float32), 16_000, 3.0)
+        raise SourceError("The microphone 'X' was disconnected; connect it and start again.")
+
+
+def test_a_lost_microphone_ends_the_session_in_good_order() -> None:
+    memory, levels = Memory(), list[float]()
+
+    async def scenario(controller: Controller) -> None:
+        controller.level.subscribe(levels.append)
+        await controller.start()
+        ended = await controller.finished()
+        assert ended is not None
+        assert "disconnected" in ended.reason
+        assert ended.audio_s == pytest.approx(3.1)
+        assert controller.status.phase is Phase.SOURCE_LOST
+        assert "disconnected" in controller.status.line
+
+    play(Losing, scenario, [memory])
+    assert Gap(0.1, 3.0) in memory.events
+    assert levels == [0.0, 0.5, 0.0]
+    assert any(isinstance(e, Stopped) for e in memory.events), "what was heard was finalised"
+
+
+def test_a_recorder_that_cannot_write_is_shown_and_does_not_stop_the_session(tmp_path: Path) -> None:
+    path, memory, notices = tone(tmp_path / "talk.wav", 2.0), Memory(), []
+
+    class Full:
+        def event(self, event: Recorded) -> None:
+            raise OSError(28, "No space left on device")
+
+    async def scenario(controller: Controller) -> None:
+        controller.changed.subscribe(lambda status: notices.append(status.notice))
+        await controller.start()
+        await controller.finished()
+
+    controller = play(lambda: FileSource(path, fast=True), scenario, [Full(), memory])
+    assert controller.problems == ["The transcript cannot be written: No space left on device."]
+    assert controller.problems[0] in notices
+    assert memory.stable
+
+
+def test_what_is_not_well_is_noticed(tmp_path: Path) -> None:
+    path, notices = tone(tmp_path / "talk.wav", 2.0), []
+
+    async def scenario(controller: Controller) -> None:
+        controller.changed.subscribe(lambda status: notices.append(status.notice))
+        await controller.start()
+        ended = await controller.finished()
+        assert ended is not None
+        assert ended.reason == ""
+
+    play(lambda: FileSource(path, fast=True), scenario, error_at=2)
+    assert "One update failed and was left out." in notices
+    assert "Attention rows are missing; text is released more slowly." in notices
+
+
+def test_unknown_presets_and_languages_are_refused_at_once() -> None:
+    with pytest.raises(PresetError, match="no preset 'nope'"):
+        Controller(Configure("nope", "en", "de"), Losing)
+    with pytest.raises(PresetError, match="does not translate en-xx"):
+        Controller(Configure("laptop", "en", "xx"), Losing)
+
+
+@pytest.mark.parametrize(
+    ("status", "line"),
+    [
+        (Status(), "Off"),
+        (Status(Phase.LOADING, "recogniser", 0.5), "Loading 50%: recogniser"),
+        (Status(Phase.READY), "Ready"),
+        (Status(Phase.LISTENING), "Listening"),
+        (Status(Phase.LISTENING, speech=True), "Speech"),
+        (Status(Phase.LISTENING, speech=True, lag_s=4.23), "4.2 s behind"),
+        (Status(Phase.STOPPING), "Finishing the last words"),
+        (Status(Phase.ENGINE_STOPPED, "The engine crashed."), "The engine crashed."),
+    ],
+)
+def test_every_phase_has_its_line(status: Status, line: str) -> None:
+    assert status.line == line
+
+
+def test_errors_of_the_app_share_one_base() -> None:
+    assert issubclass(SourceError, UserError)
+    assert issubclass(EngineError, UserError)
