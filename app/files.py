@@ -13,7 +13,7 @@ from pathlib import Path
 import platformdirs
 
 APP = "surtitle"
-log = logging.getLogger("surtitle.files")
+log = logging.getLogger(__name__)
 
 
 def sessions_folder() -> Path:
@@ -37,7 +37,10 @@ def reason(error: OSError) -> str:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file under a temporary name beside it and move it into place. Makes the folder. Raises `OSError`."""
+    """Write a file under a temporary name beside it and move it into place.
+
+    Makes the folder. Raises `OSError`.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{uuid.uuid4().hex[:12]}.part")
     try:
@@ -55,13 +58,16 @@ def replace_file(path: Path, text: str) -> None:
 class AppendFile:
     """A file of lines that only grows; what cannot be written yet is kept in memory and tried again with the next line.
 
-    Every line is handed to the operating system before `append` returns, so a killed process loses none; lines with
-    `sync` are also forced to the disk, by a thread of their own because that may take a tenth of a second.
-    While it is open the file is locked, which is how others know that its writer is alive.
+    Every line is handed to the operating system before `append` returns, so a killed process loses none;
+    lines with `sync` are also forced to the disk, by a thread of their own because that may take a tenth of a
+    second. While it is open the file is locked, which is how others know that its writer is alive.
     """
 
     def __init__(self, path: Path, what: str) -> None:
-        """`what` names the file in sentences. `problem`: one sentence while it cannot be written, else None."""
+        """`what` names the file in sentences.
+
+        `problem`: one sentence while it cannot be written, else None.
+        """
         self.path = path
         self.problem: str | None = None
         self.closed = False

@@ -1,8 +1,9 @@
 """The session record: an append-only journal on disk while a session runs, and what is read back from it.
 
-A journal is a file of JSON lines, `<start time>-<id>.jsonl`: `session`, then `stable` for each growth of stable text,
-`final`, `gap` (audio that was lost), and `end`. Texts are cumulative within their utterance, so that any line may be
-missing without harm. A killed process leaves no `end` line and at worst half a line, which reading passes over.
+A journal is a file of JSON lines, `<start time>-<id>.jsonl`: `session`, then `stable` for each growth of
+stable text, `final`, `gap` (audio that was lost), and `end`. Texts are cumulative within their utterance, so
+that any line may be missing without harm. A killed process leaves no `end` line and at worst half a line,
+which reading passes over.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from app.files import AppendFile, is_being_written, reason
 from engine.messages import Caption
 
 SCHEMA_VERSION = 1
-log = logging.getLogger("surtitle.transcript")
+log = logging.getLogger(__name__)
 
 
 class TranscriptError(UserError):
@@ -46,7 +47,10 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class SessionRecord:
-    """One session. `gaps`: (start_s, end_s) of lost audio; `ended`: false when the program was killed in it."""
+    """One session.
+
+    `gaps`: (start_s, end_s) of lost audio; `ended`: false when the program was killed in it.
+    """
 
     session_id: str
     title: str = ""
@@ -74,7 +78,10 @@ class _Builder:
         self._gaps: list[tuple[float, float]] = []
 
     def grows(self, row: Utterance) -> bool:
-        """Whether this utterance adds something. Stable text that shrank or changed does not count, and is logged."""
+        """Whether this utterance adds something.
+
+        Stable text that shrank or changed does not count, and is logged.
+        """
         old = self._utterances.get(row.utterance_id)
         if old is None:
             return bool(row.source or row.target or row.final)
@@ -240,7 +247,10 @@ def _rounded(seconds: float) -> float:
 
 
 def read_session(path: Path) -> SessionRecord:
-    """Read a journal, whole or cut off. Damaged lines are counted and passed over. Raises `TranscriptError`."""
+    """Read a journal, whole or cut off.
+
+    Damaged lines are counted and passed over. Raises `TranscriptError`.
+    """
     try:
         rows = path.read_bytes().split(b"\n")
     except OSError as error:

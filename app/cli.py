@@ -1,0 +1,119 @@
+"""The `surtitle` command. Bad input is one sentence on standard error and exit status 2; tracebacks go to the log."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import io
+import logging
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, NoReturn
+
+from app.commands.engine import COMMANDS as ENGINE_COMMANDS
+from app.commands.engine import run_engine_command
+from app.errors import UserError
+from app.logs import log_file, start_logging, stop_logging
+from engine.presets import PresetError
+
+log = logging.getLogger(__name__)
+
+# Modules of `app.commands`, imported when chosen: the engine's process imports this module again.
+_COMMANDS = {
+    "run": "one session: a file or a microphone, in a window or in the terminal",
+    "sessions": "list, show or delete recorded sessions",
+    "export": "write a recorded session to txt, srt, vtt or jsonl",
+    "doctor": "what this machine has and what is missing",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaint is one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{message[0].upper()}{message[1:]}; see `{self.prog} --help`.\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line; the exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] in ENGINE_COMMANDS:
+        return run_engine_command(words)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a letter must not end a session
+    args = _parser(words).parse_args(words)
+    if problem := start_logging(args.verbose):
+        print(problem, file=sys.stderr)
+    try:
+        return _guarded(lambda: args.run(args))
+    finally:
+        stop_logging()
+
+
+def _guarded(command: Callable[[], int]) -> int:
+    """Turn what goes wrong into one sentence and an exit status."""
+    try:
+        status = command()
+        sys.stdout.flush()
+        return status
+    except (UserError, PresetError) as error:
+        log.info("%s", error, exc_info=True)
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # the reader of our output has left (`surtitle sessions | head`); keep Python from complaining at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        # the last resort: whatever it is, a person gets a sentence and the log gets the traceback
+        log.exception("An error that nobody foresaw.")
+        print(
+            f"Something went wrong that should not ({type(error).__name__}): {log_file()} has the details.",
+            file=sys.stderr,
+        )
+        return 1
+
+
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser, with the arguments of the command that `words` names."""
+    handed_over = "\n".join(f"  {name:10} {text}" for name, text in ENGINE_COMMANDS.items())
+    parser = _Parser(
+        prog="surtitle",
+        description="Live translated subtitles on your own machine. Without a command: the subtitle window.",
+        epilog=f"commands of the engine (see `surtitle COMMAND --help`):\n{handed_over}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"surtitle {_version()}")
+    parser.add_argument("-v", "--verbose", action="store_true", help="log in detail, also to standard error")
+    parser.set_defaults(run=lambda args: _module("run").open_window())
+    commands = parser.add_subparsers(metavar="COMMAND")
+    chosen = next((word for word in words if not word.startswith("-")), "")
+    for name, text in _COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        command.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+        if name == chosen:
+            _module(name).add_arguments(command)
+            command.set_defaults(run=_module(name).run)
+    return parser
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"app.commands.{name}")
+
+
+def _version() -> str:
+    try:
+        return version("surtitle")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+if __name__ == "__main__":
+    multiprocessing.freeze_support()
+    sys.exit(main())

@@ -1,0 +1,211 @@
+"""`surtitle doctor`: what this machine has, what is missing, and what to do about it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+from rich.console import Console
+from rich.text import Text
+
+from app.commands.engine import engine_command, engine_env
+from app.display import display_problem
+from app.errors import UserError
+from app.files import sessions_folder
+from app.logs import log_file
+from app.microphone import list_inputs
+from engine.presets import Preset, PresetError, load_preset, preset_ids
+
+GIB = 2**30
+TIMEOUT_S = 60
+_MARKS = {"ok": ("✓", "green"), "note": ("–", "yellow"), "bad": ("✗", "red")}
+_TRY_QT = "from PySide6.QtGui import QGuiApplication as Q; print(Q([]).platformName())"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report. `state`: "ok", "note" (a part will not work) or "bad" (nothing will)."""
+
+    state: str
+    name: str
+    text: str
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Command line of `surtitle doctor`."""
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the report. Status 1 when something is so wrong that no session can run."""
+    found = examine()
+    if args.json:
+        print(json.dumps([{"state": f.state, "name": f.name, "text": f.text} for f in found], ensure_ascii=False))
+    else:
+        console = Console(highlight=False, soft_wrap=True)
+        for finding in found:
+            mark, colour = _MARKS[finding.state]
+            console.print(Text.assemble((mark, colour), f" {finding.name}: {finding.text}"))
+    return 1 if any(finding.state == "bad" for finding in found) else 0
+
+
+def examine() -> list[Finding]:
+    """Everything, in the order of the report."""
+    engine, engine_finding = _engine()
+    return [
+        _python(),
+        *_qt(),
+        *_microphones(),
+        engine_finding,
+        *_models(engine),
+        _memory(),
+        _disk(),
+        *_presets(engine),
+        Finding("ok", "log", str(log_file())),
+        Finding("ok", "sessions", str(sessions_folder())),
+    ]
+
+
+def _python() -> Finding:
+    version = platform.python_version()
+    good = (3, 11) <= sys.version_info < (3, 14)
+    return Finding("ok" if good else "bad", "Python", version if good else f"{version}; 3.11, 3.12 or 3.13 is needed")
+
+
+def _qt() -> list[Finding]:
+    try:
+        version = importlib.metadata.version("PySide6-Essentials")
+    except importlib.metadata.PackageNotFoundError:
+        return [Finding("note", "Qt", "PySide6-Essentials is not installed: only `run --headless` works")]
+    findings = [Finding("ok", "Qt", f"PySide6 {version}")]
+    if problem := display_problem():
+        return [*findings, Finding("note", "display", problem)]
+    try:
+        tried = subprocess.run([sys.executable, "-c", _TRY_QT], capture_output=True, text=True, timeout=TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        return [*findings, Finding("note", "display", f"Qt did not start within {TIMEOUT_S} s")]
+    if tried.returncode:
+        words = (tried.stderr.strip().splitlines() or [f"exit status {tried.returncode}"])[0]
+        return [
+            *findings,
+            Finding(
+                "note",
+                "display",
+                f"Qt cannot open a window ({words}): run `make run` once more, or use `surtitle run FILE --headless`",
+            ),
+        ]
+    return [*findings, Finding("ok", "display", f"platform plug-in {tried.stdout.strip()}")]
+
+
+def _microphones() -> list[Finding]:
+    try:
+        devices = list_inputs()
+    except UserError as error:
+        return [Finding("note", "microphones", str(error))]
+    if not devices:
+        return [Finding("note", "microphones", "PortAudio works, but there is no input: only files can be played")]
+    return [
+        Finding(
+            "ok",
+            "microphone",
+            f"{device.key}, {device.sample_rate} Hz, {device.channels} channel(s)"
+            f"{', default' if device.default else ''}",
+        )
+        for device in devices
+    ]
+
+
+def _engine() -> tuple[dict[str, Any], Finding]:
+    """What `python -m engine doctor --json` says, {} when it says nothing."""
+    try:
+        asked = subprocess.run(
+            engine_command(["doctor", "--json"]), env=engine_env(), capture_output=True, text=True, timeout=TIMEOUT_S
+        )
+        answer = json.loads(asked.stdout.strip().splitlines()[-1]) if asked.returncode == 0 else None
+    except (subprocess.TimeoutExpired, OSError, ValueError, IndexError) as error:
+        return {}, Finding("bad", "engine", f"it did not answer ({type(error).__name__})")
+    if not isinstance(answer, dict):
+        words = (asked.stderr.strip().splitlines() or [f"exit status {asked.returncode}"])[-1]
+        return {}, Finding("bad", "engine", f"it does not start: {words}")
+    libraries = ", ".join(f"{name} {number}" for name, number in answer.get("libraries", {}).items())
+    return answer, Finding("ok", "engine", libraries or "no model library is installed")
+
+
+def _models(engine: dict[str, Any]) -> list[Finding]:
+    return [
+        Finding("ok", "model", f"{row['name']}, {row['bytes'] / 1e6:.0f} MB at {row['where']}")
+        if row["present"]
+        else Finding("note", "model", f"{row['name']} is not here")
+        for row in engine.get("models", [])
+    ]
+
+
+def _memory() -> Finding:
+    memory = psutil.virtual_memory()
+    return Finding(
+        "ok",
+        "memory",
+        f"{memory.available / GIB:.1f} GiB free of {memory.total / GIB:.1f} GiB, {os.cpu_count()} CPU cores",
+    )
+
+
+def _existing(path: Path) -> Path:
+    return next(folder for folder in (path, *path.parents) if folder.exists())
+
+
+def _disk() -> Finding:
+    folder = _existing(sessions_folder())
+    free = shutil.disk_usage(folder).free / GIB
+    if not os.access(folder, os.W_OK):
+        return Finding("note", "disk", f"{folder} cannot be written: transcripts stay in memory only")
+    return Finding("ok" if free >= 0.1 else "note", "disk", f"{free:.1f} GiB free at {folder}")
+
+
+# ---------------------------------------------------------------- presets
+
+
+def _presets(engine: dict[str, Any]) -> list[Finding]:
+    findings = []
+    for preset_id in preset_ids():
+        try:
+            preset = load_preset(preset_id)
+        except PresetError as error:
+            findings.append(Finding("note", "preset", str(error)))
+            continue
+        why = obstacles(preset, engine)
+        label = f" ({preset.quality})" if preset.quality else ""
+        text = f"{preset.id}{label}: " + ("; ".join(why) if why else "can be used")
+        findings.append(Finding("note" if why else "ok", "preset", text))
+    if not any(finding.state == "ok" for finding in findings):
+        findings.append(Finding("bad", "presets", "none can be used on this machine"))
+    return findings
+
+
+def obstacles(preset: Preset, engine: dict[str, Any]) -> list[str]:
+    """Why a preset cannot be used here; empty when it can."""
+    why = []
+    if not engine:
+        why.append("the engine does not start")
+    present = {row["name"]: row["present"] for row in engine.get("models", [])}
+    for model in (preset.recogniser.model, preset.translator.model):
+        if present.get(model) is False:
+            why.append(f"the weights of {model} are missing")
+    gpus = engine.get("gpus", [])
+    largest = max((gpu[1] for gpu in gpus), default=0.0)
+    if preset.needs.gpu_gib > largest:
+        has = f"the largest here has {largest:.0f} GiB" if gpus else "there is none"
+        why.append(f"it needs a GPU with {preset.needs.gpu_gib:g} GiB, {has}")
+    total = psutil.virtual_memory().total / GIB
+    if preset.needs.ram_gib > total:
+        why.append(f"it needs {preset.needs.ram_gib:g} GiB of memory, there are {total:.1f} GiB")
+    return why

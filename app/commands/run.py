@@ -1,0 +1,118 @@
+"""`surtitle run`: one session, in a window or in the terminal; `surtitle` alone: the window."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from app.display import display_problem
+from app.errors import UserError
+from app.export.writer import WHAT
+from app.files import settings_file
+from app.headless import run_headless
+from app.options import RunOptions
+from app.settings import load_settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Command line of `surtitle run`."""
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("file", nargs="?", type=Path, metavar="FILE", help="audio file to play (wav, flac, ogg)")
+    source.add_argument(
+        "--mic", nargs="?", const="", metavar="NAME", help="record a microphone: the default one, or NAME"
+    )
+    parser.add_argument("--from", dest="source", metavar="LANG", help="language spoken, for example en")
+    parser.add_argument("--to", dest="target", metavar="LANG", help="language of the subtitles, for example de")
+    parser.add_argument("--preset", metavar="PRESET", help="models and settings to use, for example laptop")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="overrides",
+        help="change a value of the preset, for example recogniser.model=/path/to/model",
+    )
+    parser.add_argument("--context", default="", metavar="TEXT", help="what the talk is about, for the translator")
+    parser.add_argument("--headless", action="store_true", help="in the terminal, without a window")
+    parser.add_argument("--fast", action="store_true", help="play the file as fast as the engine takes it")
+    parser.add_argument(
+        "--export",
+        nargs="+",
+        default=[],
+        type=Path,
+        metavar="PATH",
+        help="write the subtitles at the end; the suffix is the format: .txt .srt .vtt .jsonl",
+    )
+    parser.add_argument("--what", choices=WHAT, default="target", help="text in the exports (default: target)")
+    parser.add_argument("--log", type=Path, metavar="PATH", help="write the session log (JSON lines)")
+    parser.add_argument("--trace", action="store_true", help="show and log the decision on every draft token")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run a session. Raises `UserError` when it cannot."""
+    options = options_from(args)
+    if not args.headless and (problem := display_problem()):
+        raise UserError(problem)
+    options.check()
+    return run_headless(options) if args.headless else window(options)
+
+
+def options_from(args: argparse.Namespace) -> RunOptions:
+    """The options of a parsed command line; what it leaves open comes from the settings."""
+    settings, notice = load_settings(settings_file())
+    if notice:
+        print(notice, file=sys.stderr)
+    if args.fast and args.file is None:
+        raise UserError("--fast plays a file: give one.")
+    return RunOptions(
+        preset=args.preset or settings.preset,
+        source_lang=args.source or settings.source_lang,
+        target_lang=args.target or settings.target_lang,
+        file=args.file,
+        microphone=args.mic or settings.microphone,
+        fast=args.fast,
+        exports=tuple(args.export),
+        what=args.what,
+        log=args.log,
+        trace=args.trace,
+        context=args.context,
+        overrides=dict(_override(text) for text in args.overrides),
+        autostart=True,
+    )
+
+
+def open_window() -> int:
+    """`surtitle` without a command."""
+    if problem := display_problem():
+        raise UserError(problem)
+    settings, notice = load_settings(settings_file())
+    if notice:
+        print(notice, file=sys.stderr)
+    return window(
+        RunOptions(settings.preset, settings.source_lang, settings.target_lang, microphone=settings.microphone)
+    )
+
+
+def window(options: RunOptions) -> int:
+    """Hand over to the window. Qt is loaded here and not before."""
+    try:
+        main = importlib.import_module("app.main")
+    except ImportError as error:
+        raise UserError(f"The window cannot be opened ({error}): use `surtitle run FILE --headless`.") from error
+    status: int = main.run_window(options)
+    return status
+
+
+def _override(text: str) -> tuple[str, Any]:
+    """`key=value`; the value as TOML where it is that (a number, true, "text"), else as it stands."""
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise UserError(f"'--set {text}' is not KEY=VALUE.")
+    try:
+        return key, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key, value

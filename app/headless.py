@@ -1,0 +1,121 @@
+"""A session in the terminal: starts the controller, shows it, ends it on Ctrl-C, and says where everything is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import sys
+from collections.abc import Callable, Iterator
+
+from app.controller import Controller, SessionEnded
+from app.engine_client import EngineClient, EngineState
+from app.errors import UserError
+from app.options import RunOptions
+from app.records import Records
+from app.status import Phase
+from app.terminal import TerminalView
+from app.trace import Trace
+from engine.presets import LANGUAGE_NAMES
+
+log = logging.getLogger(__name__)
+
+OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+def run_headless(options: RunOptions, engine: EngineClient | None = None) -> int:
+    """Run one session to its end; the exit status: 0, 1 when the engine died, 2 when what was asked cannot be done."""
+    return asyncio.run(_Run(options, engine).run())
+
+
+class _Run:
+    def __init__(self, options: RunOptions, engine: EngineClient | None) -> None:
+        self.records = Records(options)
+        recorders = self.records.recorders
+        self.view = TerminalView(sys.stdout, sys.stderr)
+        if options.trace:
+            recorders = [*recorders, Trace(self.view.say)]
+        self.controller = Controller(options.configure(), options.make_source, recorders=recorders, engine=engine)
+        self.options = options
+        self.interrupts = 0
+        self.leave = asyncio.Event()
+        self.tasks: set[asyncio.Task[object]] = set()
+
+    async def run(self) -> int:
+        """The session, with the terminal in order and all files closed whatever happens."""
+        controller, view = self.controller, self.view
+        view.say(self._title())
+        with view, self._signals():
+            controller.changed.subscribe(view.status)
+            controller.subtitles.changed.subscribe(view.line)
+            try:
+                status = await self._session()
+            finally:
+                await controller.close()
+        for sentence in (*self.records.close(), *self.records.summary()):
+            view.say(sentence)
+        return status
+
+    async def _session(self) -> int:
+        starting = asyncio.create_task(self.controller.start())
+        leaving = asyncio.create_task(self.leave.wait())
+        await asyncio.wait({starting, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        leaving.cancel()
+        if not starting.done():
+            starting.cancel()
+            await asyncio.wait({starting})
+            self.view.say("Stopped before the session began.")
+            return INTERRUPTED
+        try:
+            starting.result()
+        except UserError as error:
+            self.view.say(str(error))
+            return FAILED if self.controller.engine.state is EngineState.DEAD else BAD_INPUT
+        return self._verdict(await self.controller.finished())
+
+    def _verdict(self, ended: SessionEnded | None) -> int:
+        if ended is None:
+            return INTERRUPTED
+        if self.interrupts > 1:
+            self.view.say("Ended at once: the last words may be missing.")
+            return INTERRUPTED
+        if not ended.reason:
+            return OK
+        self.view.say(ended.reason)
+        return BAD_INPUT if self.controller.status.phase is Phase.SOURCE_LOST else FAILED
+
+    def _title(self) -> str:
+        names = [LANGUAGE_NAMES.get(code, code) for code in (self.options.source_lang, self.options.target_lang)]
+        preset = self.controller.preset
+        label = f" ({preset.quality})" if preset.quality else ""
+        return f"{preset.title}: {' to '.join(names)}{label}. Ctrl-C stops."
+
+    # ------------------------------------------------------------ Ctrl-C
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        handled = [signal.SIGINT, signal.SIGTERM]
+        for number in handled:
+            loop.add_signal_handler(number, self._interrupted)
+        try:
+            yield
+        finally:
+            for number in handled:
+                loop.remove_signal_handler(number)
+
+    def _interrupted(self) -> None:
+        """First: finish the last words. Second: end the engine at once. What is stable is kept in both cases."""
+        self.interrupts += 1
+        if not self.controller.status.phase.running:
+            self.leave.set()
+        if self.interrupts == 1:
+            self._spawn(self.controller.stop)
+        else:
+            self.controller.kill()
+
+    def _spawn(self, function: Callable[[], object]) -> None:
+        task: asyncio.Task[object] = asyncio.ensure_future(function())  # type: ignore[call-overload]
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
