@@ -1,0 +1,65 @@
+"""Simulated recognition: tail first, committed later, closed at the end."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.evaluation.recognition import Step, Timing, recognise, timed_words
+
+WORDS = timed_words(["we", "go", "home"], 10.0, 3.0)
+
+
+def shown(step: Step) -> tuple[float, str, str, bool]:
+    utterance = step.utterance
+    texts = [" ".join(word.text for word in words) for words in (utterance.committed, utterance.tail)]
+    return step.clock_s, texts[0], texts[1], utterance.final
+
+
+def test_every_word_is_heard_first_and_committed_later() -> None:
+    assert [shown(step) for step in recognise(4, WORDS, Timing(0.25, 0.5))] == [
+        (11.25, "", "we", False),
+        (11.75, "we", "", False),
+        (12.25, "we", "go", False),
+        (12.75, "we go", "", False),
+        (13.25, "we go", "home", False),
+        (13.75, "we go home", "", True),
+    ]
+
+
+def test_steps_report_at_whole_intervals_of_the_utterance() -> None:
+    steps = list(recognise(0, WORDS, Timing(0.25, 1.0, step_s=1.5)))
+    assert [shown(step) for step in steps] == [
+        (11.5, "", "we", False),
+        (13.0, "we", "go", False),
+        (14.25, "we go home", "", True),
+    ]
+
+
+def test_words_share_the_time_evenly() -> None:
+    assert [(word.start_s, word.end_s) for word in WORDS] == [(10.0, 11.0), (11.0, 12.0), (12.0, 13.0)]
+    assert list(recognise(0, timed_words([], 0.0, 1.0), Timing())) == []
+
+
+@given(
+    st.integers(1, 12),
+    st.floats(0, 2),
+    st.floats(0, 3),
+    st.sampled_from([0.0, 0.5, 1.0, 2.5]),
+    st.floats(0.1, 10),
+)
+def test_committed_words_only_grow_and_the_last_state_is_final(
+    count: int, delay_s: float, commit_s: float, step_s: float, duration_s: float
+) -> None:
+    words = timed_words([str(at) for at in range(count)], 1.0, duration_s)
+    steps = list(recognise(0, words, Timing(delay_s, commit_s, step_s)))
+    assert [step.utterance.final for step in steps] == [False] * (len(steps) - 1) + [True]
+    assert steps[-1].utterance.committed == words
+    assert not steps[-1].utterance.tail
+    for before, after in zip(steps, steps[1:], strict=False):
+        assert before.clock_s <= after.clock_s
+        assert after.utterance.committed[: len(before.utterance.committed)] == before.utterance.committed
+    for step in steps:
+        heard = (*step.utterance.committed, *step.utterance.tail)
+        assert heard == words[: len(heard)]
+        assert all(word.end_s <= step.clock_s + 1e-3 for word in heard)
