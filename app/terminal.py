@@ -37,7 +37,7 @@ class TerminalView:
         self._open: dict[tuple[int, int], Line] = {}
         self._done: set[tuple[int, int]] = set()
         self._status = Status()
-        self._said = ""
+        self._said: set[str] = set()
 
     def __enter__(self) -> TerminalView:
         if self._live:
@@ -64,7 +64,9 @@ class TerminalView:
             return
         elif line.final:
             self._open.pop(line.key, None)
+            self._refresh(draw=False)  # printing above the moving part draws it again
             self._print(line)
+            return
         else:
             self._open[line.key] = line
         self._refresh()
@@ -79,8 +81,8 @@ class TerminalView:
             self._refresh()
         elif status.phase in (Phase.LOADING, Phase.READY, Phase.STOPPING, Phase.SOURCE_LOST):
             words = f"Loading: {status.text}" if status.phase is Phase.LOADING else status.line
-            if words != self._said:
-                self._said = words
+            if words not in self._said:
+                self._said.add(words)
                 self._err.print(Text(words))
 
     def say(self, sentence: str) -> None:
@@ -94,22 +96,21 @@ class TerminalView:
         """An utterance that will not change any more: above the moving part, for good."""
         self._done.add(line.key)
         if self._out_is_terminal:
-            if line.source_stable:
-                self._out.print(Text(line.source_stable, style="dim"))
-            if line.stable:
-                self._out.print(Text(line.stable.strip()))
+            both = (Text(line.source_stable, style="dim"), Text(line.stable.strip()))
+            if texts := [text for text in both if text]:
+                self._out.print(*texts, sep="\n")
         elif line.stable.strip():
             self._out.print(Text(" ".join(line.stable.split())))
             self._out.file.flush()
 
-    def _refresh(self) -> None:
+    def _refresh(self, draw: bool = True) -> None:
         if self._live:
             rows: list[Any] = []
             for line in list(self._open.values())[-MAX_OPEN_LINES:]:
                 rows.append(Text.assemble(*((run.text, "dim") for run in line.source_runs)))
                 rows.append(Text.assemble(*((run.text, "dim italic" if run.held else "") for run in line.runs)))
             rows.append(Text(f"— {self._state()}", style="dim"))
-            self._live.update(Group(*rows), refresh=True)
+            self._live.update(Group(*rows), refresh=draw)
 
     def _state(self) -> str:
         status = self._status

@@ -20,7 +20,7 @@ LINES = 2
 MIN_MS = 833
 MAX_MS = 7000
 COLUMNS_PER_S = 17
-# How many columns away from an even division a cue may end in order to end with a clause.
+# At most how many columns away from an even division a cue may end in order to end with a clause.
 _CLAUSE_WORTH = 12
 
 
@@ -104,13 +104,13 @@ def _divide(text: Sequence[Piece], count: int, lines: int) -> list[list[Piece]]:
 
 def _best_size(text: Sequence[Piece], wanted: float, lines: int) -> int:
     """How many pieces to take: what fits in `lines`, near `wanted` columns, rather with a clause's end."""
-    best, best_cost, width = 1, math.inf, 0
+    best, best_cost, worth = 1, math.inf, min(_CLAUSE_WORTH, wanted / 3)
     for size in range(1, len(text) + 1):
         width = width_of(text[:size])
         if size > 1 and (width > lines * LINE_COLUMNS or not _fits(text[:size], lines)):
             break
         good = size == len(text) or ends_clause(text[size - 1])
-        cost = abs(width - wanted) - (_CLAUSE_WORTH if good else 0)
+        cost = abs(width - wanted) - (worth if good else 0)
         if cost <= best_cost:
             best, best_cost = size, cost
     return best

@@ -1,0 +1,7 @@
+"""Qt in tests: no display is needed."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
