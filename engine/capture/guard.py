@@ -42,7 +42,9 @@ def check_names(owner: str, present: Callable[[str], bool], names: tuple[str, ..
     """Raises `CaptureError` naming the first attribute that is missing."""
     for name in names:
         if not present(name):
-            raise CaptureError(f"vLLM {version} lacks {owner}.{name}, which row capture reads (validated: {versions()}).")
+            raise CaptureError(
+                f"vLLM {version} lacks {owner}.{name}, which row capture reads (validated: {versions()})."
+            )
 
 
 def check_scheduler(scheduler_output: type, new_request: type, cached_requests: type, version: str) -> None:

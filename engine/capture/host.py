@@ -149,14 +149,17 @@ class CaptureEngine:
             while self._take_orders():
                 if self._jobs:
                     self._step()
-        except Exception as error:  # noqa: BLE001 - whatever broke the engine must reach everyone who waits
+        except Exception as error:  # whatever broke the engine must reach everyone who waits
             logger.exception("The vLLM engine failed")
-            self._failure = CaptureError(f"The vLLM engine failed ({type(error).__name__}: {error}); restart the engine.")
+            self._failure = CaptureError(
+                f"The vLLM engine failed ({type(error).__name__}: {error}); restart the engine."
+            )
         self._failure = self._failure or CaptureError("The vLLM engine is closed.")
         for job in self._jobs.values():
             job.finish(error=self._failure)
         self._drain_inbox()
-        self._engine = _shut_down(self._engine)
+        engine, self._engine = self._engine, None
+        _shut_down(engine)
 
     def _take_orders(self) -> bool:
         """Carry out what was asked, waiting only when nothing runs. False when the engine is to close."""
@@ -201,7 +204,9 @@ class CaptureEngine:
             extra_args=job.rows.extra_args() if job.rows else None,
         )
         try:
-            job.internal = self._engine.add_request(job.name, {"prompt_token_ids": list(job.prompt_ids)}, params) or job.name
+            job.internal = (
+                self._engine.add_request(job.name, {"prompt_token_ids": list(job.prompt_ids)}, params) or job.name
+            )
         except ValueError as error:
             job.finish(error=CaptureError(f"vLLM refused the request: {error}."))
             return

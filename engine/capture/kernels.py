@@ -9,12 +9,26 @@ import triton
 import triton.language as tl
 
 HEAD_FIELDS = 11
-QUERY_FIELDS = 7
+QUERY_FIELDS = 5
 
 
 @triton.jit
-def _copy_heads(query, output, slots, select, queries, outputs, tokens_stride, head_stride, out_tokens_stride,
-                out_head_stride, slot_stride, n_slots, D: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+def _copy_heads(  # type: ignore[no-untyped-def]
+    query,
+    output,
+    slots,
+    select,
+    queries,
+    outputs,
+    token_stride,
+    head_stride,
+    out_token_stride,
+    out_head_stride,
+    slot_stride,
+    n_slots,
+    D: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     token = tl.program_id(0)
     column = tl.program_id(1)
     slot = tl.load(slots + token).to(tl.int64)
@@ -23,8 +37,8 @@ def _copy_heads(query, output, slots, select, queries, outputs, tokens_stride, h
         lane = tl.arange(0, BLOCK)
         real = lane < D
         target = slot * slot_stride + column * D + lane
-        q = tl.load(query + token * tokens_stride + head * head_stride + lane, mask=real)
-        o = tl.load(output + token * out_tokens_stride + head * out_head_stride + lane, mask=real)
+        q = tl.load(query + token * token_stride + head * head_stride + lane, mask=real)
+        o = tl.load(output + token * out_token_stride + head * out_head_stride + lane, mask=real)
         tl.store(queries + target, q, mask=real)
         tl.store(outputs + target, o, mask=real)
 
@@ -43,18 +57,30 @@ def copy_heads(query: Any, output: Any, slots: Any, select: Any, queries: Any, o
 
 
 @triton.jit
-def _rows(heads, scales, queries, blocks, out, groups, max_blocks, columns, n_heads,
-          DIM: tl.constexpr, KEYS: tl.constexpr, TYPE: tl.constexpr):  # fmt: skip
+def _rows(  # type: ignore[no-untyped-def]
+    heads,
+    scales,
+    queries,
+    blocks,
+    out,
+    groups,
+    max_blocks,
+    columns,
+    n_heads,
+    DIM: tl.constexpr,
+    KEYS: tl.constexpr,
+    TYPE: tl.constexpr,
+):
     i = tl.program_id(0)
     j = tl.program_id(1)
-    h = heads + j * 11
+    h = heads + j * 11  # HEAD_FIELDS
     q_base = tl.load(h + 0).to(tl.pointer_type(TYPE))
     k_base = tl.load(h + 1).to(tl.pointer_type(TYPE))
     q_slot, k_block, k_slot = tl.load(h + 2), tl.load(h + 3), tl.load(h + 4)
     cache_block, dim, window, group = tl.load(h + 5), tl.load(h + 6), tl.load(h + 7), tl.load(h + 8)
     table_block, column = tl.load(h + 9), tl.load(h + 10)
     scale = tl.load(scales + j)
-    r = queries + i * 7
+    r = queries + i * 5  # QUERY_FIELDS
     request, position = tl.load(r + 0), tl.load(r + 1)
     source, n_source, prompt = tl.load(r + 2), tl.load(r + 3), tl.load(r + 4)
     table = blocks + (request * groups + group) * max_blocks
@@ -96,8 +122,8 @@ def _rows(heads, scales, queries, blocks, out, groups, max_blocks, columns, n_he
 def launch_rows(heads: Any, scales: Any, queries: Any, blocks: Any, out: Any, dim: int, dtype: torch.dtype) -> None:
     """Fill `out` [queries, heads, columns]: probabilities of the source columns, rest of the prompt, earlier target.
 
-    `heads`: int64 [heads, HEAD_FIELDS]: query and key addresses, strides (query slot, key block, key slot), cache block,
-    head_dim, window, group, table block, column. `queries`: int64 [queries, QUERY_FIELDS]: request, position, source
+    `heads`: int64 [heads, HEAD_FIELDS]: query and key addresses, strides (query slot, key block, key slot), cache
+    block, head_dim, window, group, table block, column. `queries`: int64 [queries, QUERY_FIELDS]: request, position, source
     start, source tokens, prompt tokens. `blocks`: int64 [requests, groups, most blocks].
     """
     kind = {torch.bfloat16: tl.bfloat16, torch.float16: tl.float16, torch.float32: tl.float32}[dtype]

@@ -47,7 +47,7 @@ def visible(tap: LayerTap, first: int, last: int) -> tuple[int, torch.Tensor]:
 def probabilities(tap: LayerTap, read: Read, index: int) -> tuple[int, torch.Tensor, torch.Tensor]:
     """First key position, softmax over the keys from there on (float32 [queries, keys]), and the keys' slots."""
     low, seen = visible(tap, read.first, read.last)
-    slots = torch.from_numpy(slots_of(read.tracked.blocks[tap.group], tap.spec.block_size, low, read.last))
+    slots = torch.from_numpy(slots_of(read.blocks[tap.group], tap.spec.block_size, low, read.last))
     slots = slots.to(tap.queries.device)
     queries = tap.queries[slots[read.first - low :], index].float()
     scores = queries @ tap.keys(slots, tap.kv_heads[index]).float().T * tap.scale
@@ -109,7 +109,8 @@ class CudaReader:
     """Reads through the Triton kernel: one launch and one copy back, however many requests, heads and layers."""
 
     def __init__(self, taps: Sequence[LayerTap]) -> None:
-        fields, scales = [], []
+        fields: list[list[int]] = []
+        scales: list[float] = []
         for tap in taps:
             blocks, _, slots, _ = tap.cache.stride()
             for index, kv_head in enumerate(tap.kv_heads):
@@ -141,24 +142,25 @@ class CudaReader:
         host.copy_(out, non_blocking=True)
         done = torch.cuda.Event()
         done.record()
-        batch, chunks, at = _Batch(host, done), [], 0
+        batch, at = _Batch(host, done), 0
+        chunks: list[Chunk] = []
         for read in reads:
             count = read.last - read.first
             width = read.tracked.request.source_tokens + 2
             chunks.append(_DeviceChunk(read.first, batch, slice(at, at + count), width))
             at += count
-        return list[Any](chunks)
+        return chunks
 
 
 def _tables(reads: Sequence[Read], fields: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """What the kernel reads: one row a query, and block tables [requests, groups, most blocks]."""
     groups = len(reads[0].tracked.blocks)
-    most = max(len(ids) for read in reads for ids in read.tracked.blocks)
+    most = max(len(ids) for read in reads for ids in read.blocks)
     blocks = np.zeros((len(reads), groups, most), np.int64)
     queries = np.zeros((sum(read.last - read.first for read in reads), fields), np.int64)
     at = 0
     for number, read in enumerate(reads):
-        for group, ids in enumerate(read.tracked.blocks):
+        for group, ids in enumerate(read.blocks):
             blocks[number, group, : len(ids)] = ids
         request, count = read.tracked.request, read.last - read.first
         part = queries[at : at + count]

@@ -30,8 +30,10 @@ class RowRequest:
 
     def __post_init__(self) -> None:
         end = self.source_start + self.source_tokens
-        if not (0 <= self.source_start and 0 <= self.source_tokens and end <= self.prompt_tokens):
-            raise ValueError(f"The source span {self.source_start}..{end} lies outside {self.prompt_tokens} prompt tokens.")
+        if not (self.source_start >= 0 and self.source_tokens >= 0 and end <= self.prompt_tokens):
+            raise ValueError(
+                f"The source span {self.source_start}..{end} lies outside {self.prompt_tokens} prompt tokens."
+            )
         if self.first_query < 0:
             raise ValueError("The first query position is negative.")
 

@@ -52,7 +52,7 @@ def batches(max_model_len: int, window: int, vocabulary: int) -> Iterator[list[l
 
     together = [prompt(7), prompt(33), prompt(61)]
     yield together
-    yield [ids + [low] for ids in together]
+    yield [[*ids, low] for ids in together]
     yield [prompt(21)]
     if window and window < longest:
         yield [prompt(window + 37), prompt(13)]

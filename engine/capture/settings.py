@@ -74,7 +74,10 @@ class EngineSettings:
             "attention_backend": BACKENDS[device],
             # Present without capture too, so that both share one compile cache.
             "additional_config": {
-                CONFIG_KEY: {"heads": [list(head) for head in self.heads], "allow_unvalidated": self.allow_unvalidated_vllm}
+                CONFIG_KEY: {
+                    "heads": [list(head) for head in self.heads],
+                    "allow_unvalidated": self.allow_unvalidated_vllm,
+                }
             },
             **self._graphs(mode, device),
             **self._memory(total_gib),

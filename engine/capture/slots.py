@@ -53,10 +53,14 @@ class Tracked:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Queries [first, last) of a request, to be read now from the blocks it has now (a list for each group)."""
+    """Queries [first, last) of a request, to be read from `blocks` (a list for each group) before the step runs.
+
+    The blocks are those it had when the read fell due: a request can be preempted and resumed within one step.
+    """
 
     request_id: str
     tracked: Tracked
+    blocks: list[list[int]]
     first: int
     last: int
 
@@ -98,7 +102,7 @@ class SlotBook:
     def _due(self, request_id: str, tracked: Tracked) -> Read | None:
         if tracked.dropped or not tracked.pending:
             return None
-        read = Read(request_id, tracked, tracked.read, tracked.computed)
+        read = Read(request_id, tracked, tracked.blocks, tracked.read, tracked.computed)
         tracked.read = tracked.computed
         return read
 
@@ -123,9 +127,9 @@ class SlotBook:
             tracked = self.live.get(request_id)
             if tracked is None or not tracked.pending or request_id in cached.resumed_req_ids:
                 continue
-            if any(group.needs_from(tracked.read) < group.freed_below(computed) for group in self._groups):
-                if read := self._due(request_id, tracked):
-                    yield read
+            lost = any(group.needs_from(tracked.read) < group.freed_below(computed) for group in self._groups)
+            if lost and (read := self._due(request_id, tracked)):
+                yield read
 
     def _add_new(self, new_requests: Sequence[Any]) -> None:
         for new in new_requests:

@@ -1,4 +1,4 @@
-"""Starting an engine: the best mode of its plan whose self-test passes, with a sentence for everything that goes wrong."""
+"""Starting an engine: the best mode of its plan whose self-test passes, or a sentence why not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ Progress = Callable[[float, str], None]
 SelfTest = Callable[[CaptureEngine, int], str | None]
 
 
-def start(settings: EngineSettings, progress: Progress | None = None, self_test: SelfTest = selftest.run) -> CaptureEngine:
+def start(
+    settings: EngineSettings, progress: Progress | None = None, self_test: SelfTest = selftest.run
+) -> CaptureEngine:
     """An engine in the best mode that passes its self-test, or one that delivers no rows. Raises `CaptureError`."""
     device, total_gib = machine(settings)
     tried: list[str] = []
@@ -46,7 +48,7 @@ def start(settings: EngineSettings, progress: Progress | None = None, self_test:
 
 
 def machine(settings: EngineSettings) -> tuple[str, float]:
-    """"cuda" or "cpu", and its memory in GiB. Raises `CaptureError` without vLLM, or when memory is short."""
+    """ "cuda" or "cpu", and its memory in GiB. Raises `CaptureError` without vLLM, or when memory is short."""
     try:
         import torch
         from vllm.platforms import current_platform
@@ -63,7 +65,7 @@ def machine(settings: EngineSettings) -> tuple[str, float]:
     free, total = (number / GIB for number in torch.cuda.mem_get_info())
     if settings.memory_gib > free:
         raise CaptureError(
-            f"The translator needs {settings.memory_gib:.1f} GiB of GPU memory, but {free:.1f} of {total:.1f} GiB are free."
+            f"The translator needs {settings.memory_gib:.1f} GiB of GPU memory, but only {free:.1f} are free."
         )
     return "cuda", total
 
@@ -77,7 +79,7 @@ def _build(settings: EngineSettings, mode: str, device: str, total_gib: float) -
     try:
         config = EngineArgs(**settings.arguments(mode, device, total_gib)).create_engine_config(UsageContext.LLM_CLASS)
         engine = LLMEngine(config, Executor.get_class(config), log_stats=False, multiprocess_mode=settings.own_process)
-    except Exception as error:  # noqa: BLE001 - vLLM raises whatever it likes; `explain` makes one sentence of it
+    except Exception as error:  # whatever vLLM raises, `explain` makes one sentence of it
         raise explain(error, settings) from error
     return CaptureEngine(engine, settings, ModeRecord(mode)), config.model_config.get_vocab_size()
 

@@ -139,10 +139,14 @@ class CaptureWorkerMixin:
             if found is None or _TOWERS.search(name) or not hasattr(layer, "impl"):
                 continue
             if int(found[1]) in layers:
-                raise guard.CaptureError(f"The model has two attention layers numbered {found[1]}: it is not supported.")
+                raise guard.CaptureError(
+                    f"The model has two attention layers numbered {found[1]}: it is not supported."
+                )
             layers[int(found[1])] = layer
         if not layers:
-            raise guard.CaptureError("The model has no attention layers of the form 'layers.N', so no head can be watched.")
+            raise guard.CaptureError(
+                "The model has no attention layers of the form 'layers.N', so no head can be watched."
+            )
         return layers
 
     def _columns(self) -> list[int]:
@@ -172,7 +176,9 @@ class CaptureWorkerMixin:
                     found[name] = max(found.get(name, 0.0), value)
 
     def _packed(self, name: str, tracked: Tracked) -> dict[str, Any]:
-        rows = join_chunks(tracked.request.first_query, tracked.chunks, len(self._columns()), tracked.request.source_tokens + 2)
+        rows = join_chunks(
+            tracked.request.first_query, tracked.chunks, len(self._columns()), tracked.request.source_tokens + 2
+        )
         return {
             "columns": self._columns(),
             "shape": list(rows.shape),
