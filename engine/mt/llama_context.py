@@ -70,6 +70,7 @@ class LlamaContext:
         try:
             self.n_layer = int(api.llama_model_n_layer(self._model))
             self.n_head = int(api.llama_model_n_head(self._model))
+            self.architecture = _metadata(self._model, "general.architecture")
             self.heads = _checked_heads(heads, self.n_layer, self.n_head, path)
             self._capture = _make_capture(self.heads)
             self.n_ctx, self.n_batch = n_ctx, min(n_batch, n_ctx)
@@ -83,7 +84,7 @@ class LlamaContext:
         self._begin = int(api.llama_vocab_bos(self._vocab)) if begins else None
         self._pads_space = self.piece(self._tokenise("a", False)[0]).startswith(b" ")
         self.ids: list[int] = []
-        self.row_error: Exception | None = None
+        self._row_error_logged = False
 
     def _open_context(self, threads: int) -> None:
         params = api.llama_context_default_params()
@@ -219,7 +220,9 @@ class LlamaContext:
         self.keep(start)
         if error is not None and not isinstance(error, Exception):
             raise error
-        self.row_error = error
+        if not self._row_error_logged:
+            self._row_error_logged = True
+            logger.warning("attention rows of %s did not arrive", self.path.name, exc_info=error)
         self._run(ids, 0)
         return [None] * rows
 
@@ -276,6 +279,12 @@ def _load_model(path: Path, progress: Progress | None) -> int:
         api.llama_model_free(model)
         raise TranslationError(f"{path.name} is not a decoder-only language model; choose another model.")
     return int(model)
+
+
+def _metadata(model: int, key: str) -> str:
+    buffer = ctypes.create_string_buffer(_PIECE_BYTES)
+    size = api.llama_model_meta_val_str(model, key.encode(), buffer, _PIECE_BYTES)
+    return buffer.value.decode() if size > 0 else ""
 
 
 def _checked_heads(

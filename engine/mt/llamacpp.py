@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -13,34 +12,15 @@ from numpy.typing import NDArray
 
 from engine.alignatt.draft import Draft
 from engine.mt.contract import Cancel, CaptureHealth, Progress, Source, TranslationError
+from engine.mt.drafting import Generated, Prepared, as_draft, next_token, no_draft, prepare
 from engine.mt.llama_context import LlamaContext
-from engine.mt.prompt import ChatLayout, FewShotLayout, Prompt, PromptLayout, byte_spans, fit, unit_of_tokens
-from engine.mt.rows import reduce_rows, stack_rows, unit_masses
+from engine.mt.prompt import ChatLayout, FewShotLayout, PromptLayout
+from engine.mt.rows import stack_rows, unit_masses
 
 logger = logging.getLogger("surtitle.mt")
 
 BATCH_TOKENS = 512
 LOCK_POLL_S = 0.02
-_reported = threading.Event()
-
-
-@dataclass(slots=True)
-class _Generated:
-    """Tokens of one draft, one row each (None: not delivered)."""
-
-    ids: list[int] = field(default_factory=list)
-    rows: list[NDArray[np.float32] | None] = field(default_factory=list)
-    finish: str = "length"
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """A prompt in tokens. `units`: the source unit of each position, or -1."""
-
-    prompt: Prompt
-    ids: list[int]
-    units: NDArray[np.int32]
-    fixed_tokens: int
 
 
 class LlamaCppTranslator:
@@ -67,9 +47,7 @@ class LlamaCppTranslator:
     ) -> None:
         if query_row not in ("predicting", "own"):
             raise ValueError(f"query_row {query_row!r}")
-        self._context = LlamaContext(
-            path, heads, threads=threads, n_ctx=n_ctx, n_batch=n_batch, progress=progress
-        )
+        self._context = LlamaContext(path, heads, threads=threads, n_ctx=n_ctx, n_batch=n_batch, progress=progress)
         self._layout: PromptLayout = (
             FewShotLayout() if prompt == "few_shot" else ChatLayout(self._context.chat_template)
         )
@@ -90,7 +68,13 @@ class LlamaCppTranslator:
         return self._context.n_layer, self._context.n_head
 
     @property
+    def architecture(self) -> str:
+        """The model's architecture, as its file names it."""
+        return self._context.architecture
+
+    @property
     def layout_id(self) -> str:
+        """The prompt layout, as head sets name it."""
         return self._layout.layout_id
 
     # ------------------------------------------------------------ the contract
@@ -101,11 +85,11 @@ class LlamaCppTranslator:
         """See `Translator.draft`. The draft is shorter than asked for where the context leaves no room."""
         while not self._lock.acquire(timeout=LOCK_POLL_S):
             if cancel():
-                return self._no_draft(source, prefill_ids)
+                return no_draft(source, prefill_ids)
         try:
             self._check_open()
             if cancel():
-                return self._no_draft(source, prefill_ids)
+                return no_draft(source, prefill_ids)
             room = self._context.n_ctx - len(prefill_ids)
             prepared = self._prepare(source, room - max_new_tokens, room - 1)
             self._owner = (session_id, prepared.fixed_tokens)
@@ -115,7 +99,8 @@ class LlamaCppTranslator:
                 prepared.prompt.stop,
                 cancel,
             )
-            return self._as_draft(prepared, prefill_ids, len(source.units), made)
+            units, heads = len(source.units), len(self.heads)
+            return as_draft(self._context, prepared, prefill_ids, units, made, heads, self.health)
         finally:
             self._lock.release()
 
@@ -165,6 +150,12 @@ class LlamaCppTranslator:
             if not passed:
                 logger.error("The attention rows of %s cannot be read.", self._context.path.name)
 
+    def pieces(self, ids: Sequence[int]) -> tuple[bytes, ...]:
+        """UTF-8 bytes of each token."""
+        with self._lock:
+            self._check_open()
+            return tuple(self._context.piece(token) for token in ids)
+
     def teacher_force(
         self, source: Source, target_ids: Sequence[int], query_row: str | None = None
     ) -> NDArray[np.float32]:
@@ -191,23 +182,19 @@ class LlamaCppTranslator:
         if self._closed:
             raise TranslationError("The translator has been closed; start it again.")
 
-    def _prepare(self, source: Source, wanted: int, limit: int) -> _Prepared:
-        prompt, tokens = fit(self._layout, source, self._context.tokenise, wanted, limit)
-        units = unit_of_tokens(prompt.text, tokens.spans, prompt.unit_spans)
-        fixed_bytes = byte_spans(prompt.text, [(0, prompt.fixed_prefix_chars)])[0][1]
-        fixed_tokens = sum(end <= fixed_bytes for _, end in tokens.spans)
-        return _Prepared(prompt, tokens.ids, units, fixed_tokens)
+    def _prepare(self, source: Source, wanted: int, limit: int) -> Prepared:
+        return prepare(self._layout, source, self._context.tokenise, wanted, limit)
 
-    def _generate(self, ids: list[int], limit: int, stop: tuple[str, ...], cancel: Cancel) -> _Generated:
+    def _generate(self, ids: list[int], limit: int, stop: tuple[str, ...], cancel: Cancel) -> Generated:
         """Greedy tokens behind `ids`. A token's row is that of the decode before it, or of its own."""
-        made, context = _Generated(), self._context
+        made, context = Generated(), self._context
         first = context.extend(ids, 0 if self._own_row else 1, cancel)
         if first is None:
             made.finish = "cancelled"
             return made
         row = None if self._own_row else first[0]
         while len(made.ids) < limit:
-            token, last = self._next_token(stop)
+            token, last = next_token(context, context.best(), stop)
             if token is None:
                 made.finish = "stop"
                 break
@@ -225,56 +212,3 @@ class LlamaCppTranslator:
                 made.finish = "stop"
                 break
         return made
-
-    def _next_token(self, stop: tuple[str, ...]) -> tuple[int | None, bool]:
-        """The next token, or None at the end of the answer; and whether it is the last.
-
-        Where a token holds a stop string behind other text (".\\n"), the token of that text alone takes its place.
-        """
-        token = self._context.best()
-        if self._context.ends_text(token):
-            return None, True
-        piece = self._context.piece(token)
-        cuts = [at for at in (piece.find(mark.encode()) for mark in stop) if at >= 0]
-        if not cuts:
-            return token, False
-        before = self._context.encode(piece[: min(cuts)].decode(errors="ignore").rstrip())
-        return (before[0], True) if len(before) == 1 else (None, True)
-
-    def _as_draft(
-        self, prepared: _Prepared, prefill_ids: Sequence[int], n_units: int, made: _Generated
-    ) -> Draft:
-        stacked = stack_rows(made.rows, len(self.heads))
-        reduced = reduce_rows(stacked, prepared.units, len(prepared.ids), n_units)
-        missing = np.array([row is None for row in made.rows], np.bool_)
-        nonfinite = int((~np.isfinite(reduced.prompt) & ~missing).sum())
-        self._count(len(missing), int(missing.sum()), nonfinite)
-        return Draft(
-            prefill_ids=tuple(prefill_ids),
-            token_ids=tuple(made.ids),
-            pieces=tuple(self._context.piece(token) for token in made.ids),
-            rows=reduced.rows,
-            prompt=reduced.prompt,
-            suffix=reduced.suffix,
-            missing=missing,
-            finish=made.finish,
-        )
-
-    def _no_draft(self, source: Source, prefill_ids: Sequence[int]) -> Draft:
-        none = np.zeros(0, np.float32)
-        rows = np.zeros((0, len(source.units)), np.float32)
-        return Draft(tuple(prefill_ids), (), (), rows, none, none, np.zeros(0, np.bool_), "cancelled")
-
-    def _count(self, expected: int, missing: int, nonfinite: int) -> None:
-        self.health.rows_expected += expected
-        self.health.rows_missing += missing
-        self.health.rows_nonfinite += nonfinite
-        if (missing or nonfinite) and not _reported.is_set():
-            _reported.set()
-            logger.error(
-                "%d of %d attention rows of a draft did not arrive and %d are no distributions (%s).",
-                missing,
-                expected,
-                nonfinite,
-                self._context.row_error or "no error was raised",
-            )

@@ -211,9 +211,7 @@ def chatml_turns(messages: Sequence[Message]) -> str:
     return f"{turns}<|im_start|>assistant\n"
 
 
-def fit(
-    layout: PromptLayout, source: Source, tokenise: Tokenise, wanted: int, limit: int
-) -> tuple[Prompt, Tokens]:
+def fit(layout: PromptLayout, source: Source, tokenise: Tokenise, wanted: int, limit: int) -> tuple[Prompt, Tokens]:
     """The prompt and its tokens, trimmed to `wanted`: context first (from its end), then the oldest history.
 
     The open utterance is never trimmed: alone it may take up to `limit` tokens, or `TranslationError` is raised.
