@@ -24,6 +24,14 @@ class CaptureError(Exception):
     """Rows cannot be captured here; the message is one sentence."""
 
 
+class MemoryShort(CaptureError):
+    """The engine needs more GPU memory than there is; `free_gib` says how much there is."""
+
+    def __init__(self, message: str, free_gib: float) -> None:
+        super().__init__(message)
+        self.free_gib = free_gib
+
+
 def versions() -> str:
     return ", ".join(f"{version} ({where})" for version, where in VALIDATED.items())
 

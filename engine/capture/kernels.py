@@ -123,8 +123,8 @@ def launch_rows(heads: Any, scales: Any, queries: Any, blocks: Any, out: Any, di
     """Fill `out` [queries, heads, columns]: probabilities of the source columns, rest of the prompt, earlier target.
 
     `heads`: int64 [heads, HEAD_FIELDS]: query and key addresses, strides (query slot, key block, key slot), cache
-    block, head_dim, window, group, table block, column. `queries`: int64 [queries, QUERY_FIELDS]: request, position, source
-    start, source tokens, prompt tokens. `blocks`: int64 [requests, groups, most blocks].
+    block, head_dim, window, group, table block, column. `queries`: int64 [queries, QUERY_FIELDS]: request, position,
+    source start, source tokens, prompt tokens. `blocks`: int64 [requests, groups, most blocks].
     """
     kind = {torch.bfloat16: tl.bfloat16, torch.float16: tl.float16, torch.float32: tl.float32}[dtype]
     block = triton.next_power_of_2(dim)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.capture import selftest
-from engine.capture.guard import CaptureError
+from engine.capture.guard import CaptureError, MemoryShort
 from engine.capture.host import CaptureEngine
 from engine.capture.modes import NO_CAPTURE, ModeRecord
 from engine.capture.settings import GIB, EngineSettings
@@ -64,8 +64,8 @@ def machine(settings: EngineSettings) -> tuple[str, float]:
         raise CaptureError("vLLM finds no NVIDIA GPU on this machine: choose a preset that runs on the CPU.")
     free, total = (number / GIB for number in torch.cuda.mem_get_info())
     if settings.memory_gib > free:
-        raise CaptureError(
-            f"The translator needs {settings.memory_gib:.1f} GiB of GPU memory, but only {free:.1f} are free."
+        raise MemoryShort(
+            f"The translator needs {settings.memory_gib:.1f} GiB of GPU memory, but only {free:.1f} GiB are free.", free
         )
     return "cuda", total
 
