@@ -70,7 +70,9 @@ def _list(folder: Path) -> int:
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 160
-    console.print(table)
+    with console.capture() as captured:
+        console.print(table)
+    print(captured.get(), end="")
     return 0
 
 
