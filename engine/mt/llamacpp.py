@@ -44,6 +44,7 @@ class LlamaCppTranslator:
         n_ctx: int = 1024,
         n_batch: int = BATCH_TOKENS,
         progress: Progress | None = None,
+        head_set_name: str = "",
     ) -> None:
         if query_row not in ("predicting", "own"):
             raise ValueError(f"query_row {query_row!r}")
@@ -56,6 +57,7 @@ class LlamaCppTranslator:
         self._owner: tuple[str, int] | None = None
         self._closed = False
         self.health = CaptureHealth(mode="cb_eval")
+        self.head_set_name = head_set_name
 
     @property
     def heads(self) -> tuple[tuple[int, int], ...]:

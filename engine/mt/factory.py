@@ -1,0 +1,107 @@
+"""From a preset to a translator that is ready: weights found, heads chosen, the languages' fixed prompt computed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.alignatt.heads import HeadSet, load_head_set
+from engine.models import resolve
+from engine.mt.contract import Progress, TranslationError, Translator
+from engine.presets import Preset, resources
+
+logger = logging.getLogger("surtitle.mt")
+
+# Shares of the progress bar: weights may have to be put together, the rest takes under a second.
+_WEIGHTS, _LOADED = 0.6, 0.9
+
+_EXTRAS = {"huggingface": "torch", "vllm": "gpu"}
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a translator is made from. `progress` covers loading alone."""
+
+    preset: Preset
+    path: Path
+    head_set: HeadSet
+    source_lang: str
+    target_lang: str
+    progress: Progress
+
+    @property
+    def heads(self) -> tuple[tuple[int, int], ...]:
+        """The (layer, head)s that the policy reads."""
+        return tuple((head.layer, head.head) for head in self.head_set.top(self.preset.policy.top_k))
+
+
+def create_translator(preset: Preset, source_lang: str, target_lang: str, progress: Progress) -> Translator:
+    """The translator of a preset, warm for a language pair. `progress` is told fractions in [0, 1] and what happens.
+
+    Logs a note when the model's shared heads stand in for those of the direction. Raises `TranslationError`,
+    `HeadSetError` or `ModelError`, each with one sentence.
+    """
+    wanted = preset.translator
+    opener = _OPENERS.get(wanted.kind)
+    if opener is None:
+        extra = _EXTRAS.get(wanted.kind)
+        how = f": it needs pip install 'surtitle[{extra}]'" if extra else ""
+        raise TranslationError(f"The {wanted.kind} translator of preset '{preset.id}' is not available here{how}.")
+    direction = f"{source_lang}-{target_lang}"
+    head_set, note = load_head_set(resources() / "heads" / wanted.heads, direction)
+    if note:
+        logger.warning("%s", note)
+    path = resolve(wanted.model, lambda fraction, text: progress(_WEIGHTS * fraction, text))
+
+    def loading(fraction: float, text: str) -> None:
+        progress(_WEIGHTS + (_LOADED - _WEIGHTS) * fraction, text)
+
+    translator = opener(Order(preset, path, head_set, source_lang, target_lang, loading))
+    progress(1.0, f"{wanted.model} is ready")
+    return translator
+
+
+def _open_llamacpp(order: Order) -> Translator:
+    wanted = order.preset.translator
+    if wanted.seam != "cb_eval":
+        raise TranslationError(f"llama.cpp has no seam '{wanted.seam}'; set translator.seam to cb_eval.")
+    try:
+        from engine.mt.llamacpp import LlamaCppTranslator
+    except (ImportError, OSError, RuntimeError) as error:
+        raise TranslationError(
+            f"llama-cpp-python cannot be loaded ({error}): run `make demo`, or pip install 'surtitle[laptop]'."
+        ) from error
+    translator = LlamaCppTranslator(
+        order.path,
+        wanted.prompt,
+        order.heads,
+        order.head_set.query_row,
+        threads=wanted.threads,
+        n_ctx=wanted.context_tokens,
+        progress=order.progress,
+        head_set_name=f"{wanted.heads}/{order.head_set.direction}",
+    )
+    try:
+        order.head_set.check_model(order.path.name, *translator.geometry)
+        _compare_layouts(order.head_set, translator.layout_id)
+        translator.warm_up(order.source_lang, order.target_lang)
+    except BaseException:
+        translator.close()
+        raise
+    return translator
+
+
+def _compare_layouts(head_set: HeadSet, layout_id: str) -> None:
+    if head_set.prompt_layout != layout_id:
+        logger.warning(
+            "The heads of %s %s were found with the prompt %s, and are used with %s.",
+            head_set.model,
+            head_set.direction,
+            head_set.prompt_layout,
+            layout_id,
+        )
+
+
+_OPENERS: dict[str, Callable[[Order], Translator]] = {"llamacpp": _open_llamacpp}
