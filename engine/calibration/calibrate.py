@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from rich.table import Table
 from engine.alignatt.heads import QUERY_ROWS, Head, HeadSet, head_set_to_json
 from engine.alignatt.units import separator
 from engine.calibration.align import ALIGNERS
+from engine.calibration.contract import TeacherForced
 from engine.calibration.models import open_model
 from engine.calibration.pairs import Pair, PairError, read_pairs, unit_links, without
 from engine.calibration.score import Hits, Stability, pair_hits, shares, split, stability
@@ -29,32 +30,6 @@ from engine.mt.contract import Source, TranslationError
 HEADS_KEPT = 10
 HELD_OUT = 0.3
 SEED = 20
-
-
-class TeacherForced(Protocol):
-    """A translator that can read a given target and report every head."""
-
-    @property
-    def heads(self) -> tuple[tuple[int, int], ...]:
-        """(layer, head)s, in the order of `teacher_force`."""
-        ...
-
-    @property
-    def geometry(self) -> tuple[int, int]:
-        """(layers, query heads of a layer)."""
-        ...
-
-    @property
-    def layout_id(self) -> str: ...
-
-    @property
-    def architecture(self) -> str: ...
-
-    def encode_target(self, text: str) -> list[int]: ...
-
-    def pieces(self, ids: Sequence[int]) -> tuple[bytes, ...]: ...
-
-    def teacher_force(self, source: Source, target_ids: Sequence[int], query_row: str) -> NDArray[np.float32]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +147,7 @@ def _report(
         direction=args.direction,
         query_row=query_row,
         prompt_layout=model.layout_id,
-        heads=tuple(Head(*model.heads[at], round(float(scores[at]), 3)) for at in order),
+        heads=tuple(_head(model.heads[at], float(scores[at])) for at in order),
         pairs=len(hits),
         stability=f"{stable}; ranked on {len(ranked_on)} pairs, scores from the other {len(held_out)}",
         data=args.data or f"{args.pairs.name}, alignments: {args.aligner}",
@@ -187,6 +162,10 @@ def _report(
         aligned_tokens=sum(pair.tokens for pair in hits),
     )
     return report, ranked
+
+
+def _head(place: tuple[int, int], score: float) -> Head:
+    return Head(place[0], place[1], round(score, 3))
 
 
 def _report_json(report: Report, scores: NDArray[np.float64], model: TeacherForced) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +11,17 @@ from typing import Any
 
 from engine.alignatt.units import split_units
 
+logger = logging.getLogger("surtitle.calibration")
+
+QUOTES = "\"'“”„‟«»‘’"
+
 
 class PairError(Exception):
     """Pairs that cannot be used; the message is one sentence with the line."""
+
+
+class MismatchError(PairError):
+    """Alignments that do not fit the words they came with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +57,34 @@ class UnitLinks:
     linked: tuple[tuple[Span, frozenset[int]], ...]
 
 
+MISMATCHED_MOST = 0.1  # made alignments misspell a word now and then; more than this and the file is not what it says
+
+
 def read_pairs(path: Path) -> list[Pair]:
-    """Pairs of a file: JSON lines with `source_text`, `target_text` and optionally words and `alignments`, or tab-separated
-    source and target. Raises `PairError`; a repeated pair is kept once."""
+    """Pairs of a file; a repeated one is kept once. Raises `PairError`.
+
+    JSON lines with `source_text`, `target_text` and optionally words and `alignments`, or tab-separated texts. A pair
+    whose alignments do not match its words is left out, which is logged; a tenth of such pairs is an error.
+    """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise PairError(f"The pairs in {path} cannot be read: {error}.") from error
     pairs: dict[tuple[str, str], Pair] = {}
+    mismatched: list[str] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        pair = _from_json(line, number) if line.lstrip().startswith("{") else _from_tabs(line, number)
+        try:
+            pair = _from_json(line, number) if line.lstrip().startswith("{") else _from_tabs(line, number)
+        except MismatchError as error:
+            mismatched.append(str(error))
+            continue
         pairs.setdefault((pair.source, pair.target), pair)
+    if len(mismatched) > MISMATCHED_MOST * (len(pairs) + len(mismatched)):
+        raise PairError(f"{mismatched[0]} {len(mismatched)} lines of {path} are like that.")
+    if mismatched:
+        logger.warning("%d pairs of %s are left out. %s", len(mismatched), path, mismatched[0])
     if not pairs:
         raise PairError(f"{path} holds no pairs.")
     return list(pairs.values())
@@ -92,14 +116,16 @@ def unit_links(pair: Pair, source_lang: str) -> UnitLinks:
 
 
 def word_spans(text: str, words: Sequence[str]) -> list[Span]:
-    """Where each word stands in the text, in order. Raises `ValueError` naming the first that is not there."""
+    """Where each word stands in the text, in order; quotation marks may differ (a lone one that the text lacks gets an
+    empty span). Raises `ValueError` naming the first word that is not there."""
     spans, position = [], 0
     for word in words:
-        at = text.find(word, position)
-        if at < 0:
+        found = next((form for form in (word, word.strip(QUOTES)) if text.find(form, position) >= 0), None)
+        if found is None:
             raise ValueError(f"'{word}'")
-        spans.append(Span(at, at + len(word)))
-        position = at + len(word)
+        start = text.find(found, position)
+        position = start + len(found)
+        spans.append(Span(start, position))
     return spans
 
 
@@ -111,7 +137,7 @@ def _from_tabs(line: str, number: int) -> Pair:
     parts = [part.strip() for part in line.split("\t")]
     if len(parts) != 2 or not all(parts):
         raise PairError(f"Line {number} is not a source and a target with a tab between them.")
-    return Pair(*parts)
+    return Pair(parts[0], parts[1])
 
 
 def _from_json(line: str, number: int) -> Pair:
@@ -127,7 +153,7 @@ def _from_json(line: str, number: int) -> Pair:
     try:
         return Pair(source, target, _links(data, source, target))
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise PairError(f"Line {number}: alignments do not match their words ({error}).") from error
+        raise MismatchError(f"Line {number}: alignments do not match their words ({error}).") from error
 
 
 def _links(data: dict[str, Any], source: str, target: str) -> tuple[Link, ...]:

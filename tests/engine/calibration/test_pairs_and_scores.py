@@ -129,3 +129,18 @@ def test_eflomal_finds_content_words() -> None:
                 right += nouns[source] == target
     assert total > 100
     assert right / total > 0.8
+
+
+def test_a_few_mismatched_pairs_are_left_out_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows = [{**ROW, "source_text": f"So what is our solution? {at}"} for at in range(20)]
+    rows[3] = {**rows[3], "source_words": ["So", "why"]}
+    assert len(read_pairs(write(tmp_path, *rows))) == 19
+    assert "1 pairs" in caplog.text
+    assert "Line 4" in caplog.text
+
+
+def test_quotation_marks_may_differ(tmp_path: Path) -> None:
+    row = {**ROW, "source_words": ['"So', "what", "is", "our", "solution", "?"]}
+    (pair,) = read_pairs(write(tmp_path, row))
+    assert pair.links is not None
+    assert pair.links[1].source == Span(0, 2)
