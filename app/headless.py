@@ -16,7 +16,6 @@ from app.options import RunOptions
 from app.records import Records
 from app.status import Phase
 from app.terminal import TerminalView
-from app.trace import Trace
 from engine.presets import LANGUAGE_NAMES
 
 log = logging.getLogger(__name__)
@@ -31,12 +30,11 @@ def run_headless(options: RunOptions, engine: EngineClient | None = None) -> int
 
 class _Run:
     def __init__(self, options: RunOptions, engine: EngineClient | None) -> None:
-        self.records = Records(options)
-        recorders = self.records.recorders
         self.view = TerminalView(sys.stdout, sys.stderr)
-        if options.trace:
-            recorders = [*recorders, Trace(self.view.say)]
-        self.controller = Controller(options.configure(), options.make_source, recorders=recorders, engine=engine)
+        self.records = Records(options, self.view.say)
+        self.controller = Controller(
+            options.configure(), options.make_source, recorders=self.records.recorders, engine=engine
+        )
         self.options = options
         self.interrupts = 0
         self.leave = asyncio.Event()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from app.controller import Recorded, Recorder, SessionEnded
@@ -10,6 +12,7 @@ from app.export.writer import Exported, ExportError, export
 from app.files import sessions_folder
 from app.options import RunOptions
 from app.session_log import SessionLog
+from app.trace import Trace
 from app.transcript import Transcript
 
 
@@ -50,13 +53,16 @@ class Records:
     `recorders` goes to the controller.
     """
 
-    def __init__(self, options: RunOptions, folder: Path | None = None) -> None:
-        self.transcript = Transcript(folder or sessions_folder())
+    def __init__(self, options: RunOptions, say: Callable[[str], None] | None = None) -> None:
+        """`say` is given the lines of the trace, if there is one; without it they go to standard error."""
+        self.transcript = Transcript(sessions_folder())
         self.log = SessionLog(options.log) if options.log else None
         self.exporter = Exporter(options.exports, options.what, self.transcript)
         self.recorders: list[Recorder] = [self.transcript, self.exporter]
         if self.log:
             self.recorders.insert(1, self.log)
+        if options.trace:
+            self.recorders.append(Trace(say or _to_stderr))
 
     def close(self) -> list[str]:
         """Close the files; one sentence for each that is incomplete."""
@@ -77,3 +83,7 @@ class Records:
         if (path := self.transcript.path) and path.exists():
             lines.append(f"Transcript: {path}.")
         return lines
+
+
+def _to_stderr(text: str) -> None:
+    sys.stderr.write(text + "\n")

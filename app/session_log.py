@@ -31,7 +31,7 @@ class LogProblem(UserError):
 class SessionLog:
     """Writes `path` for the first session it hears of, and `<name>-2`, `<name>-3`, … for those that follow.
 
-    When the disk fails, lines wait in memory and `event` raises a `LogProblem` once to have it said.
+    When the disk fails, lines wait in memory, and `event` raises a `LogProblem` as long as that lasts.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,7 +40,6 @@ class SessionLog:
         self._seq = 0
         self._stopped = False
         self._file: AppendFile | None = None
-        self._problem: str | None = None
 
     def event(self, event: Recorded) -> None:
         """Take what the controller tells. Raises `LogProblem`."""
@@ -58,10 +57,11 @@ class SessionLog:
 
     def close(self) -> None:
         """Close a log whose session did not end; it then has no `end` line."""
-        if self._file:
-            self._file.close()
-            self._tell()
-            self._file = None
+        file, self._file = self._file, None
+        if file:
+            file.close()
+            if file.problem:
+                raise LogProblem(file.problem)
 
     def _begin(self, event: SessionBegan) -> None:
         self.close()
@@ -111,10 +111,8 @@ class SessionLog:
             self._file.append(log_line_to_json(line))
 
     def _tell(self) -> None:
-        problem = self._file.problem if self._file else None
-        changed, self._problem = problem != self._problem, problem
-        if problem and changed:
-            raise LogProblem(problem)
+        if self._file and self._file.problem:
+            raise LogProblem(self._file.problem)
 
 
 def caption_line(event: Caption, seq: int) -> CaptionLine:

@@ -142,15 +142,14 @@ def _seconds(value: Any) -> float:
 class Transcript:
     """Recorder of the running session: each session of the controller becomes one journal.
 
-    When the disk fails, the session goes on in memory, the next line tries again, and `event` raises a
-    `TranscriptProblem` once to have it said; once more if the disk still fails at the end.
+    When the disk fails, the session goes on in memory, each new line tries again, and `event` raises a
+    `TranscriptProblem` as long as that lasts.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._file: AppendFile | None = None
         self._builder: _Builder | None = None
-        self._problem: str | None = None
 
     @property
     def path(self) -> Path | None:
@@ -160,7 +159,7 @@ class Transcript:
     @property
     def problem(self) -> str | None:
         """One sentence while the journal cannot be written, else None."""
-        return self._problem
+        return self._file.problem if self._file else None
 
     def record(self) -> SessionRecord | None:
         """A consistent snapshot of the running or the last session, also when the disk failed."""
@@ -177,8 +176,6 @@ class Transcript:
                 self._add({"type": "gap", "start_s": _rounded(event.start_s), "end_s": _rounded(event.end_s)})
             case SessionEnded():
                 self._end(event.audio_s, event.reason)
-            case _:
-                return
         self._tell()
 
     def close(self) -> None:
@@ -232,10 +229,8 @@ class Transcript:
             self._file.append(json.dumps(row, ensure_ascii=False), sync)
 
     def _tell(self) -> None:
-        problem = self._file.problem if self._file else None
-        changed, self._problem = problem != self._problem, problem
-        if problem and (changed or (self._file and self._file.closed)):
-            raise TranscriptProblem(problem)
+        if self.problem:
+            raise TranscriptProblem(self.problem)
 
 
 def _rounded(seconds: float) -> float:

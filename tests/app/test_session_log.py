@@ -81,10 +81,12 @@ def test_an_engine_without_a_description_is_logged_too(tmp_path: Path) -> None:
     assert len(read_log(log.path)) == 1
 
 
-def test_a_full_disk_is_said_once() -> None:
+def test_a_full_disk_is_said() -> None:
     log = SessionLog(Path("/dev/full"))
     with pytest.raises(LogProblem, match="no space left"):
         log.event(BEGAN)
-    log.event(caption(0, "Guten", "Good"))
+    with pytest.raises(LogProblem, match="kept in memory"):
+        log.event(caption(0, "Guten", "Good"))
     with pytest.raises(LogProblem, match="incomplete"):
         log.close()
+    log.close()

@@ -166,13 +166,17 @@ def test_a_killed_process_loses_nothing_that_it_acknowledged(tmp_path: Path) -> 
     assert all(u.final for u in found.utterances[:-1])
 
 
-def test_a_failing_disk_is_said_once_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_disk_is_said_while_it_lasts_and_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     transcript = recorded(tmp_path, caption(0, "Eins", "One", final=True))
     real = os.write
     monkeypatch.setattr("app.files.os.write", lambda fd, data: _full(fd, data, real))
     with pytest.raises(TranscriptProblem, match=r"no space left on device.*kept in memory"):
         transcript.event(caption(1, "Zwei", "Two", final=True))
-    transcript.event(caption(2, "Drei", "Three", final=True))
+    for event in (caption(2, "Drei", "Three", final=True), Activity(1.0, 1.0, True, 0.5)):
+        with pytest.raises(TranscriptProblem):
+            transcript.event(event)
     assert transcript.problem
     record = transcript.record()
     assert record
@@ -199,7 +203,8 @@ def test_a_folder_that_cannot_be_written_is_said_at_start_and_at_the_end(tmp_pat
     transcript = Transcript(blocked / "sessions")
     with pytest.raises(TranscriptProblem, match="cannot be written"):
         transcript.event(BEGAN)
-    transcript.event(caption(0, "Eins", "One", final=True))
+    with pytest.raises(TranscriptProblem):
+        transcript.event(caption(0, "Eins", "One", final=True))
     with pytest.raises(TranscriptProblem, match="incomplete"):
         transcript.event(ENDED)
     record = transcript.record()
