@@ -80,7 +80,9 @@ Recorded = Event | SessionBegan | Gap | SessionEnded
 
 
 class Recorder(Protocol):
-    """Keeps what happens. `event` may raise OSError or UserError: it is shown, and the session goes on."""
+    """Keeps what happens. `event` may raise OSError or UserError: it is shown for as long as events raise it, and the
+    session goes on.
+    """
 
     def event(self, event: Recorded) -> None: ...
 
@@ -128,9 +130,10 @@ class Controller:
 
         The source is looked at before the models are loaded, so that a wrong file name is said at once.
         """
-        if self._wanted:
+        already = self._wanted
+        if already:
             return
-        self._wanted = True
+        self._want(True)
         try:
             source = self._make_source()
             source.check()
@@ -138,7 +141,7 @@ class Controller:
             if self._wanted and self._session is None:
                 self._begin(source, ready)
         except UserError as error:
-            self._wanted = False
+            self._want(False)
             self._fail(str(error))
             raise
 
@@ -148,7 +151,7 @@ class Controller:
 
     async def stop(self) -> SessionEnded | None:
         """End the session: what was said is drained and finalised. Also cancels a start that still loads."""
-        self._wanted = False
+        self._want(False)
         if self._feed is not None:
             self._feed.stop()
         return await self.finished()
@@ -226,7 +229,7 @@ class Controller:
             reason, audio_s = str(error), feed.sent_s
         finally:
             self._feed = self._session = None
-            self._wanted = False
+            self._want(False)
             self.level.emit(0.0)
         self.subtitles.drop_held()
         ended = self._last = SessionEnded(session_id, audio_s, time.monotonic() - began_s, reason or lost)
@@ -283,17 +286,28 @@ class Controller:
         self._show(replace(self.status, phase=Phase.ENGINE_STOPPED, text=reason, progress=None, speech=False))
 
     def _record(self, event: Recorded) -> None:
+        failed = ""
         for recorder in self._recorders:
             try:
                 recorder.event(event)
             except (OSError, UserError) as error:
-                log.exception("A recorder failed on %s.", type(event).__name__)
-                sentence = f"The transcript cannot be written: {getattr(error, 'strerror', None) or error}."
-                if sentence not in self.problems:
-                    self.problems.append(sentence)
-                self._show(replace(self.status, notice=sentence))
+                failed = str(error)
+                if not isinstance(error, UserError):
+                    failed = f"The transcript cannot be written: {error.strerror or error}."
+                if failed not in self.problems:
+                    log.exception("A recorder failed on %s.", type(event).__name__)
+                    self.problems.append(failed)
+        if failed:
+            self._show(replace(self.status, notice=failed))
+        elif self.status.notice in self.problems and not isinstance(event, SessionEnded):
+            self._show(replace(self.status, notice=""))  # it works again
+
+    def _want(self, wanted: bool) -> None:
+        self._wanted = wanted
+        self._show(self.status)
 
     def _show(self, status: Status) -> None:
+        status = replace(status, wanted=self._wanted)
         if status != self.status:
             self.status = status
             self.changed.emit(status)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
@@ -110,15 +112,22 @@ class EngineClient:
         self._exited = exited = loop.create_future()
         self._receiver, self._leaving, self._last_words, self.reason = Receiver(Event), False, "", ""
 
-        def on_loop(function: Any, *args: Any) -> None:
+        inbox: deque[Callable[[], None]] = deque()
+
+        def drain() -> None:
+            while inbox:
+                inbox.popleft()()
+
+        def on_loop(call: Callable[[], None]) -> None:
+            inbox.append(call)  # a queue of our own: not every loop promises to keep the order of its callbacks
             with contextlib.suppress(RuntimeError):  # the loop was closed; nobody is left to hear it
-                loop.call_soon_threadsafe(function, *args)
+                loop.call_soon_threadsafe(drain)
 
         try:
             self._child = EngineChild(
                 self._target,
-                lambda item: on_loop(self._received, exited, item),
-                lambda code: on_loop(self._ended, exited, code),
+                lambda item: on_loop(lambda: self._received(exited, item)),
+                lambda code: on_loop(lambda: self._ended(exited, code)),
             )
         except OSError as error:
             self._child = None

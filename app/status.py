@@ -30,9 +30,10 @@ class Phase(Enum):
 class Status:
     """`text`: the loading stage, or one sentence on what went wrong. `progress` in [0, 1] while loading.
 
-    `lag_s`: how far the newest stable text is behind the newest speech. `audio_s`: audio received in this
-    session. `quality`: a label that goes wherever translations are shown ("demo quality"), or "".
-    `notice`: one sentence on something that is not well but does not stop the session, or "".
+    `lag_s`: how far the newest stable text is behind the newest speech. `audio_s`: audio received in this session.
+    `wanted`: a session runs or will begin as soon as the models are there. `quality`: a label that goes wherever
+    translations are shown ("demo quality"), or "". `notice`: one sentence on something that is not well but does not
+    stop the session, or "".
     """
 
     phase: Phase = Phase.OFF
@@ -41,6 +42,7 @@ class Status:
     speech: bool = False
     lag_s: float = 0.0
     audio_s: float = 0.0
+    wanted: bool = False
     quality: str = ""
     notice: str = ""
 

@@ -1,0 +1,138 @@
+"""Wiring of the window: options → controller and records → window, on one asyncio loop that is Qt's."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import qasync
+from PySide6.QtWidgets import QApplication
+
+from app.controller import Controller
+from app.engine_client import EngineClient, EngineError
+from app.errors import UserError
+from app.options import RunOptions
+from app.records import Records
+from app.status import Phase
+from app.widgets.subtitle_window import SubtitleWindow
+from engine.presets import LANGUAGE_NAMES
+
+log = logging.getLogger(__name__)
+
+LINGER_S = 6.0  # the last lines of a file stay readable for so long
+OK, FAILED, BAD_INPUT = 0, 1, 2
+
+
+def run_window(options: RunOptions, engine: EngineClient | None = None) -> int:
+    """Show the window until it is closed or, with `autostart` and a file, that has ended; the exit status.
+
+    0; 2 when what was asked cannot be done; 1 when the engine died. Raises `PresetError`.
+    """
+    app = QApplication.instance()
+    if not isinstance(app, QApplication):
+        app = QApplication(sys.argv[:1])
+    app.setApplicationName("Surtitle")
+    app.setQuitOnLastWindowClosed(False)
+    with qasync.QEventLoop(app) as loop:
+        status: int = loop.run_until_complete(Main(options, engine).run())
+    return status
+
+
+class Main:
+    """One run of the window. Everything that takes time is a task; `_leaving` ends them all."""
+
+    def __init__(self, options: RunOptions, engine: EngineClient | None = None) -> None:
+        self.options = options
+        self.records = Records(options)
+        self.controller = Controller(
+            options.configure(), options.make_source, recorders=self.records.recorders, engine=engine
+        )
+        self.window = SubtitleWindow(self.controller.subtitles, _title(options))
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._leaving = asyncio.Event()
+        self._asked_to_leave = 0
+        self._exit = OK
+
+    async def run(self) -> int:
+        """The window comes first, the engine starts behind it."""
+        controller, window = self.controller, self.window
+        controller.changed.subscribe(window.show_status)
+        controller.level.subscribe(window.show_level)
+        window.toggle.connect(lambda: self._spawn(self._toggle))
+        window.restart.connect(lambda: self._spawn(controller.restart))
+        window.leave.connect(self._leave)
+        window.show_status(controller.status)
+        window.show()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._leave)
+        self._spawn(self._begin)
+        try:
+            await self._leaving.wait()
+            await controller.close()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+            window.detach()
+            window.hide()
+            for sentence in (*self.records.close(), *self.records.summary()):
+                log.info("%s", sentence)
+                sys.stderr.write(sentence + "\n")
+        return self._exit
+
+    async def _begin(self) -> None:
+        await asyncio.sleep(0)  # the window paints first
+        if not self.options.autostart:
+            await self.controller.load()
+            return
+        await self.controller.start()
+        if self.options.file is None:
+            return
+        ended = await self.controller.finished()
+        if ended is not None and ended.reason:
+            self._exit = BAD_INPUT if self.controller.status.phase is Phase.SOURCE_LOST else FAILED
+        elif not self._leaving.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._leaving.wait(), 0 if self.options.fast else LINGER_S)
+            self._leaving.set()
+
+    async def _toggle(self) -> None:
+        if self.controller.status.wanted:
+            await self.controller.stop()
+        else:
+            await self.controller.start()
+
+    def _leave(self) -> None:
+        """First: finish the last words. Asked again meanwhile: end at once."""
+        self._asked_to_leave += 1
+        self._leaving.set()
+        if self._asked_to_leave > 1:
+            self.controller.kill()
+
+    def _spawn(self, function: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        task = asyncio.ensure_future(self._guarded(function))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _guarded(self, function: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        """What goes wrong is already in the state line; here it is logged and becomes the exit status."""
+        try:
+            await function()
+        except UserError as error:
+            if not self._leaving.is_set():
+                self._exit = FAILED if isinstance(error, EngineError) else BAD_INPUT
+            log.warning("%s", error)
+        except Exception:
+            self._exit = FAILED
+            log.exception("A task of the window failed.")
+
+
+def _title(options: RunOptions) -> str:
+    source, target = (LANGUAGE_NAMES.get(code, code) for code in (options.source_lang, options.target_lang))
+    return f"Surtitle: {source} to {target}"
