@@ -8,7 +8,8 @@ from pathlib import Path
 
 from app.export.writer import FORMATS, WHAT, ExportError, check_path, export
 from app.files import sessions_folder
-from app.transcript import find_session, read_session
+from app.session_files import find_session
+from app.session_record import read_session
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

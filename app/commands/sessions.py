@@ -15,16 +15,8 @@ from app.errors import UserError
 from app.export.txt import write
 from app.export.writer import WHAT
 from app.files import sessions_folder
-from app.transcript import (
-    SessionRecord,
-    TranscriptError,
-    delete_session,
-    find_session,
-    is_running,
-    read_session,
-    session_files,
-    short_id,
-)
+from app.session_files import delete_session, find_session, is_running, session_files, short_id
+from app.session_record import SessionRecord, TranscriptError, read_session
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

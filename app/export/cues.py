@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from app.export.text import Piece, ends_clause, join, pieces, width_of
-from app.transcript import SessionRecord, Utterance
+from app.session_record import SessionRecord, Utterance
 
 LINE_COLUMNS = 42
 LINES = 2

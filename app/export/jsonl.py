@@ -6,7 +6,7 @@ import json
 
 from app.export.cues import by_time, span_ms
 from app.export.text import clean
-from app.transcript import SessionRecord
+from app.session_record import SessionRecord
 
 
 def write(record: SessionRecord, what: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.export.cues import cues
-from app.transcript import SessionRecord
+from app.session_record import SessionRecord
 
 # SubRip has no escapes: a word joiner, which shows as nothing, keeps "<b>" and "{\an8}" from being read as markup, and
 # an arrow or a time in the text from being read as a line of times.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.export.cues import by_time
 from app.export.text import clean
-from app.transcript import SessionRecord
+from app.session_record import SessionRecord
 
 NOTHING = "(Nothing was said in this session.)"
 

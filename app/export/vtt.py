@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.export.cues import cues
 from app.export.srt import clock
-from app.transcript import SessionRecord
+from app.session_record import SessionRecord
 
 NOTHING = "NOTE Nothing was said in this session."
 

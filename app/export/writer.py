@@ -9,7 +9,7 @@ from pathlib import Path
 from app.errors import UserError
 from app.export import jsonl, srt, txt, vtt
 from app.files import reason, replace_file
-from app.transcript import SessionRecord
+from app.session_record import SessionRecord
 
 FORMATS: dict[str, Callable[[SessionRecord, str], str]] = {
     ".txt": txt.write,

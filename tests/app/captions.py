@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.controller import SessionBegan, SessionEnded
-from app.transcript import SessionRecord, Utterance
+from app.session_record import SessionRecord, Utterance
 from engine.messages import Caption
 
 INFO = {

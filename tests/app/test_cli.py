@@ -17,7 +17,8 @@ from app.controller import SessionEnded
 from app.export.validate import validate_file
 from app.files import sessions_folder
 from app.options import RunOptions
-from app.transcript import Transcript, find_session
+from app.session_files import find_session
+from app.transcript import Transcript
 from engine.presets import load_preset
 from tests.app.captions import BEGAN, ENDED, caption
 from tests.app.helpers import tone

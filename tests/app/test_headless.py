@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from app.export.validate import validate_file
-from app.transcript import SessionRecord, read_session
+from app.session_record import SessionRecord, read_session
 from engine.schemas import CaptionLine, ErrorLine, read_log
 from tests.app.helpers import tone
 

@@ -17,8 +17,8 @@ from app.engine_client import EngineClient
 from app.files import sessions_folder
 from app.main import BAD_INPUT, FAILED, OK, Main, run_window
 from app.options import RunOptions
+from app.session_record import read_session
 from app.status import Phase
-from app.transcript import read_session
 from tests.app.fake_engine import TEXT
 from tests.app.helpers import client, gone, tone, until
 

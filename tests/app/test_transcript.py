@@ -12,16 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.controller import Gap, SessionEnded
-from app.transcript import (
-    Transcript,
-    TranscriptError,
-    TranscriptProblem,
-    delete_session,
-    find_session,
-    is_running,
-    read_session,
-    session_files,
-)
+from app.session_files import delete_session, find_session, is_running, session_files
+from app.session_record import TranscriptError, read_session
+from app.transcript import Transcript, TranscriptProblem
 from engine.messages import Activity
 from tests.app.captions import BEGAN, ENDED, caption
 

@@ -5,7 +5,7 @@ import pytest
 from app.export.cues import Cue, cues
 from app.export.text import clean, columns, join, pieces
 from app.export.validate import check_cues
-from app.transcript import SessionRecord
+from app.session_record import SessionRecord
 from tests.app.captions import record
 
 LONG = (

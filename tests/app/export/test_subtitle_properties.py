@@ -18,7 +18,7 @@ from app.export import srt as srt_writer
 from app.export import vtt as vtt_writer
 from app.export.text import clean
 from app.export.validate import validate_srt, validate_vtt
-from app.transcript import SessionRecord, Utterance
+from app.session_record import SessionRecord, Utterance
 
 WORDS = st.one_of(
     st.text(max_size=12),

@@ -7,7 +7,7 @@ import pytest
 
 from app.export.validate import validate_file, validate_jsonl, validate_srt, validate_txt, validate_vtt
 from app.export.writer import FORMATS, ExportError, export
-from app.transcript import SessionRecord
+from app.session_record import SessionRecord
 from tests.app.captions import record
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
