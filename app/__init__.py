@@ -1,7 +1,7 @@
 """The app process: window, terminal, microphone, transcript.
 
-Comes in: sound from a microphone or a file, and events from the engine. Leaves: subtitles, transcripts and
-exports.
-Of the engine it imports `engine.messages`, `engine.presets` and `engine.schemas` only, and never torch, transformers or vllm.
+Comes in: sound from a microphone or a file, and events from the engine. Leaves: subtitles, transcripts and exports.
+Of the engine it imports `engine.messages`, `engine.presets` and `engine.schemas` only, and never torch, transformers
+or vllm.
 Qt lives in `widgets` and `main`; everything else here runs without it.
 """

@@ -260,6 +260,11 @@ class Controller:
             playing.result()
         except SourceError as error:
             return str(error)
+        except EngineError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a fault in a source must not cost what was already said
+            log.exception("The source '%s' failed.", source.name)
+            return f"The sound of '{source.name}' failed ({type(error).__name__}); the log has the details."
         finally:
             unsubscribe()
         return ""
