@@ -14,7 +14,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= $(shell packaging/find-python.sh)
-RECORDING ?= resources/recordings/sense-and-sensibility.flac
+RECORDING ?= resources/recordings/two-voices.flac
 TO ?= de
 PRESET ?= laptop
 # Without a display the terminal takes the place of the window.
