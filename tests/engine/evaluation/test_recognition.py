@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,7 +58,7 @@ def test_committed_words_only_grow_and_the_last_state_is_final(
     assert [step.utterance.final for step in steps] == [False] * (len(steps) - 1) + [True]
     assert steps[-1].utterance.committed == words
     assert not steps[-1].utterance.tail
-    for before, after in zip(steps, steps[1:], strict=False):
+    for before, after in pairwise(steps):
         assert before.clock_s <= after.clock_s
         assert after.utterance.committed[: len(before.utterance.committed)] == before.utterance.committed
     for step in steps:

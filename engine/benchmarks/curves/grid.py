@@ -1,0 +1,37 @@
+"""Which settings of each policy are compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from engine.alignatt.policy import Policy
+from engine.benchmarks.curves.points import Point
+
+ALIGNATT: tuple[dict[str, Any], ...] = (
+    {"theta": 1.0},
+    {"theta": 0.8},
+    {"theta": 0.5},
+    {"theta": 0.3},
+    {"border_margin": 1},
+    {"border_margin": 2},
+    {"border_margin": 4},
+)
+HOLD_N = (0, 1, 2, 4, 6)
+WAIT_K = (1, 3, 5, 7)
+AGREEMENT_EVERY = (1, 2, 3, 4)
+_LETTERS = {"theta": "θ", "border_margin": "m", "soft_edge": "edge", "min_accessible": "min"}
+
+
+def points_of(base: Policy) -> list[Point]:
+    """The points that are compared: `alignatt` around the preset's values, the others over their own dials."""
+    return [
+        *(Point(replace(base, name="alignatt", **values), _dial(values)) for values in ALIGNATT),
+        *(Point(replace(base, name="hold_n", hold_n=n), f"n={n}") for n in HOLD_N),
+        *(Point(replace(base, name="wait_k", wait_k=k), f"k={k}") for k in WAIT_K),
+        *(Point(replace(base, name="local_agreement"), f"every {every}", every) for every in AGREEMENT_EVERY),
+    ]
+
+
+def _dial(values: dict[str, Any]) -> str:
+    return " ".join(f"{_LETTERS[name]}={value:g}" for name, value in values.items())

@@ -1,0 +1,99 @@
+"""One point of a curve: a policy at one setting, run over segments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from engine.alignatt.policy import COMMIT_FAST_PATH, Policy
+from engine.alignatt.units import split_units
+from engine.evaluation.captions import erased_units, translated
+from engine.evaluation.drive import drive
+from engine.evaluation.latency import line_segments, segment_laal_s
+from engine.evaluation.recognition import Step, Timing, recognise, timed_words
+from engine.evaluation.talks import Segment
+from engine.mt.contract import Translator
+from engine.mt.session import LocalTranslationSession
+from engine.schemas import CaptionLine
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A policy at one setting. `dial` says in a few letters what distinguishes it from its neighbours.
+
+    `every`: the policy is asked at every n-th report of the recogniser (its update interval).
+    """
+
+    policy: Policy
+    dial: str
+    every: int = 1
+
+    @property
+    def name(self) -> str:
+        return f"{self.policy.name} {self.dial}"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"policy": asdict(self.policy), "dial": self.dial, "every": self.every}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a point made of one segment. `laal_s` is None where nothing was translated."""
+
+    hypothesis: str
+    laal_s: float | None
+    units: int
+    early_units: int
+    erased_units: int
+    releases_on_commit: int
+
+
+def captions_of(
+    point: Point,
+    segment: Segment,
+    translator: Translator,
+    languages: tuple[str, str],
+    timing: Timing,
+    *,
+    trace: bool = False,
+) -> list[CaptionLine]:
+    """The captions of one segment, said from 0 s on. Raises `TranslationError`."""
+    session = LocalTranslationSession(translator, point.policy, "curve", *languages, trace=trace)
+    return list(drive(session, steps_of(point, segment, languages[0], timing), languages[0]))
+
+
+def steps_of(point: Point, segment: Segment, source_lang: str, timing: Timing) -> Iterator[Step]:
+    """The states of recognition at which the point is asked."""
+    words = timed_words(split_units(segment.source, source_lang), 0.0, segment.span.duration_s)
+    return recognise(0, words, replace(timing, step_s=timing.step_s * point.every))
+
+
+def run_point(
+    point: Point,
+    segments: Sequence[Segment],
+    translator: Translator,
+    languages: tuple[str, str],
+    timing: Timing,
+    on_segment: Callable[[], None] = lambda: None,
+) -> list[Outcome]:
+    """Outcomes in the order of the segments. Raises `TranslationError`."""
+    outcomes = []
+    for segment in segments:
+        captions = captions_of(point, segment, translator, languages, timing)
+        outcomes.append(_outcome(captions, segment, languages[1]))
+        on_segment()
+    return outcomes
+
+
+def _outcome(captions: Sequence[CaptionLine], segment: Segment, target_lang: str) -> Outcome:
+    utterance = translated(captions, target_lang)
+    (scored,) = line_segments([utterance], [segment.reference])
+    return Outcome(
+        hypothesis=utterance.text,
+        laal_s=segment_laal_s(scored, target_lang),
+        units=len(utterance.units),
+        early_units=sum(unit.before_final for unit in utterance.units),
+        erased_units=erased_units([caption.stable for caption in captions], target_lang),
+        releases_on_commit=sum(caption.reason == COMMIT_FAST_PATH for caption in captions),
+    )
