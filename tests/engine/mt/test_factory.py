@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.alignatt.heads import HeadSetError
+from engine.models import ModelError
+from engine.mt import factory
+from engine.mt.contract import Source, TranslationError, Translator
+from engine.presets import Preset, load_preset, resources
+
+
+def laptop(**overrides: Any) -> Preset:
+    return load_preset("laptop", {f"translator.{key}": value for key, value in overrides.items()})
+
+
+def create(preset: Preset, told: list[float] | None = None) -> Translator:
+    told = [] if told is None else told
+    return factory.create_translator(preset, "en", "de", lambda fraction, _text: told.append(fraction))
+
+
+@pytest.fixture
+def heads_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of head sets that a test may fill; starts with the shared one of the packaged model."""
+    folder = tmp_path / "heads" / "gemma-3-270m"
+    folder.mkdir(parents=True)
+    shared = resources() / "heads" / "gemma-3-270m" / "shared.json"
+    (folder / "shared.json").write_text(shared.read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.setattr(factory, "resources", lambda: tmp_path)
+    return folder / "shared.json"
+
+
+def change(path: Path, **values: Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **values}), encoding="utf-8")
+
+
+@pytest.mark.models
+def test_a_preset_becomes_a_warm_translator(heads_elsewhere: Path, caplog: pytest.LogCaptureFixture) -> None:
+    told: list[float] = []
+    with caplog.at_level(logging.WARNING, "surtitle.mt"):
+        translator = create(laptop(), told)
+    try:
+        assert "No head set for en-de: using the shared heads of gemma-3-270m." in caplog.text
+        assert translator.health.self_test == "passed"
+        assert translator.head_set_name == "gemma-3-270m/shared"  # type: ignore[attr-defined]
+        assert translator.heads == ((13, 3), (11, 2), (11, 3), (12, 1))  # type: ignore[attr-defined]
+        assert told == sorted(told)
+        assert told[-1] == 1.0
+        made = translator.draft("s", Source(("Good", "morning."), "en", "de"), (), 4, lambda: False)
+        assert made.rows.shape == (len(made.token_ids), 2)
+    finally:
+        translator.close()
+
+
+@pytest.mark.models
+def test_heads_of_another_model_are_refused(heads_elsewhere: Path) -> None:
+    change(heads_elsewhere, layers=28, query_heads=16, model="qwen3-1.7b")
+    with pytest.raises(HeadSetError, match="28 layers of 16 heads"):
+        create(laptop())
+
+
+@pytest.mark.models
+def test_heads_found_with_another_prompt_are_used_and_noted(
+    heads_elsewhere: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    change(heads_elsewhere, prompt_layout="chat-7")
+    with caplog.at_level(logging.WARNING, "surtitle.mt"):
+        create(laptop()).close()
+    assert "found with the prompt chat-7, and are used with few_shot-1" in caplog.text
+
+
+@pytest.mark.parametrize(("kind", "extra"), [("huggingface", "torch"), ("vllm", "gpu")])
+def test_a_translator_that_is_not_here_names_its_extra(kind: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(factory, "_OPENERS", {})
+    with pytest.raises(TranslationError, match=rf"The {kind} translator .* pip install 'surtitle\[{extra}\]'\.$"):
+        create(laptop(kind=kind))
+
+
+def test_llama_cpp_that_cannot_be_loaded_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(factory, "resolve", lambda model, progress: Path(model))
+    monkeypatch.setitem(sys.modules, "engine.mt.llamacpp", None)
+    with pytest.raises(
+        TranslationError, match=r"llama-cpp-python cannot be loaded .* pip install 'surtitle\[laptop\]'\.$"
+    ):
+        create(laptop())
+
+
+def test_a_seam_of_another_translator_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(factory, "resolve", lambda model, progress: Path(model))
+    with pytest.raises(TranslationError, match="no seam 'vllm_tap'"):
+        create(laptop(seam="vllm_tap"))
+
+
+def test_a_model_that_does_not_exist() -> None:
+    with pytest.raises(ModelError, match="no model at '/nowhere/at-all"):
+        create(laptop(model="/nowhere/at-all.gguf"))
+
+
+def test_heads_that_do_not_exist() -> None:
+    with pytest.raises(HeadSetError, match="no heads for nothing"):
+        create(laptop(heads="nothing"))
