@@ -155,7 +155,7 @@ class SpeakerSession:
                 logger.exception("a block of audio could not be processed")
                 self._emit(Error("audio_failed", "A moment of audio could not be processed and was left out."))
         try:
-            self._close_utterance(self._gate.finish())
+            self._close_utterance()
         except Exception:
             logger.exception("the last utterance could not be closed")
             self._emit(Error("asr_failed", "The last words could not be recognised."))
@@ -184,8 +184,11 @@ class SpeakerSession:
             else:
                 self._submit(self._recogniser.finish())
 
-    def _close_utterance(self, rest: list[SpeechChunk | SpeechEnd]) -> None:
-        self._recognise(rest)
+    def _close_utterance(self) -> None:
+        """The audio has ended: what resampler, gate and recogniser still hold comes out."""
+        for block in self._audio.flush():
+            self._recognise(self._gate.push(block.samples, block.start_s))
+        self._recognise(self._gate.finish())
         self._submit(self._recogniser.finish())
         self._times.processed_s = self._audio.clock_s
         self._times.speech = False
