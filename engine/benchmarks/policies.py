@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -11,12 +12,14 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from engine import __version__
 from engine.alignatt.heads import HeadSetError
 from engine.benchmarks.curves.explain import explain, losses, worst_pair
 from engine.benchmarks.curves.grid import points_of
@@ -45,11 +48,12 @@ from engine.evaluation.talks import (
     load_segments,
     thin_out,
 )
-from engine.host import library_versions
 from engine.models import ModelError
 from engine.mt.contract import TranslationError
 from engine.mt.factory import create_translator
 from engine.presets import Preset, PresetError, load_preset
+
+_LIBRARIES = ("llama-cpp-python", "transformers", "torch", "vllm", "sacrebleu", "OmniSTEval")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -92,7 +96,7 @@ class _Benchmark:
         self._segments = _segments(args, self._languages)
         self._references = [segment.reference for segment in self._segments]
         self._indices = resample_indices(len(self._segments))
-        self._points = [p for p in points_of(self._preset.policy) if not args.policy or p.policy.name in args.policy]
+        self._points = _chosen(points_of(self._preset.policy), args.policy)
         self._results: dict[str, Result] = {}
         self._head_set = ""
         self._started = time.monotonic()
@@ -159,7 +163,7 @@ class _Benchmark:
                 "model_calls": translator.savings.calls,
             },
             "machine": {"cpu": platform.machine(), "cores": os.cpu_count(), "system": platform.platform()},
-            "versions": library_versions(),
+            "versions": _versions(),
         }
 
     def _report(self, translator: RememberingTranslator) -> None:
@@ -180,6 +184,14 @@ class _Benchmark:
                 explain(console, loss, segment, points, translator, self._languages, self._timing)
 
 
+def _chosen(points: list[Point], names: list[str] | None) -> list[Point]:
+    known = list(dict.fromkeys(point.policy.name for point in points))
+    for name in names or ():
+        if name not in known:
+            raise ReplayError(f"There is no policy '{name}'; policies are: {', '.join(known)}.")
+    return [point for point in points if not names or point.policy.name in names]
+
+
 def _segments(args: argparse.Namespace, languages: tuple[str, str]) -> list[Segment]:
     if args.limit is not None and args.limit < 2:
         raise TalkError("--limit must be 2 or more: an interval needs segments to draw from.")
@@ -188,6 +200,15 @@ def _segments(args: argparse.Namespace, languages: tuple[str, str]) -> list[Segm
     if args.folder is None:
         raise TalkError("The calibration talks are not shipped: name their folder with --folder.")
     return thin_out(calibration_segments(load_segments(args.folder, *languages)), args.limit)
+
+
+def _versions() -> dict[str, str]:
+    """Versions of what drafts and scores."""
+    found = {"surtitle": __version__}
+    for name in _LIBRARIES:
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def _identity(preset: Preset, translator: Any, pair: str) -> str:

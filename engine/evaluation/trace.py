@@ -13,14 +13,15 @@ from engine.schemas import Token
 def trace_table(tokens: Sequence[Token], units: Sequence[str]) -> Table:
     """One row for each draft token. `units`: the source units that the tokens' `unit` counts.
 
-    Masses: attention on accessible source, on source beyond the frontier, on the rest of the prompt, on earlier target.
+    Masses: attention on accessible source (in), on source beyond the frontier (out), on the rest of the prompt, on
+    earlier target.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 1))
     for heading in ("token", "looks at"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("access", "beyond", "prompt", "target"):
-        table.add_column(heading, justify="right")
-    table.add_column("reason", no_wrap=True)
+    for heading in ("in", "out", "prompt", "target"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("reason")
     for token in tokens:
         at = token.unit
         table.add_row(
