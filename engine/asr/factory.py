@@ -1,0 +1,45 @@
+"""From a preset to a warm recogniser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.asr.contract import SAMPLE_RATE, Recogniser, WindowDecoder
+from engine.asr.streaming import StreamingRecogniser
+from engine.models import ModelError, resolve
+from engine.presets import Preset
+
+Progress = Callable[[float, str], None]
+
+
+def create_recogniser(preset: Preset, language: str, progress: Progress) -> Recogniser:
+    """Load the preset's recogniser for a language. Raises `ModelError`."""
+    values = preset.recogniser
+    decoder = _decoder(preset, language, progress)
+    progress(0.8, f"Warming up {values.model}")
+    decoder.decode(np.zeros(SAMPLE_RATE, np.float32), "")
+    progress(1.0, f"{values.model} is ready")
+    return StreamingRecogniser(
+        decoder,
+        chunk_ms=values.chunk_ms,
+        hold_back_ms=values.hold_back_ms,
+        silence_ms=values.silence_ms,
+        max_tail_s=values.max_tail_s,
+    )
+
+
+def _decoder(preset: Preset, language: str, progress: Progress) -> WindowDecoder:
+    values = preset.recogniser
+    if values.kind != "whisper":
+        raise ModelError(f"The recogniser '{values.kind}' is not available here; choose another preset.")
+    folder = resolve(values.model, progress)
+    try:
+        from engine.asr.whisper import WhisperDecoder
+    except ImportError as error:
+        raise ModelError(
+            f"The recogniser needs faster-whisper ({error.name} is missing): pip install 'surtitle[laptop]'."
+        ) from error
+    progress(0.3, f"Loading {values.model}")
+    return WhisperDecoder(str(folder), language, threads=values.threads)
