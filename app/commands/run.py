@@ -58,7 +58,10 @@ def run(args: argparse.Namespace) -> int:
     if not args.headless and (problem := display_problem()):
         raise UserError(problem)
     options.check()
-    return run_headless(options) if args.headless else window(options)
+    if not args.headless:
+        return window(options)
+    options.make_source().check()
+    return run_headless(options)
 
 
 def options_from(args: argparse.Namespace) -> RunOptions:
