@@ -262,7 +262,7 @@ class Controller:
             return str(error)
         except EngineError:
             raise
-        except Exception as error:  # noqa: BLE001 - a fault in a source must not cost what was already said
+        except Exception as error:
             log.exception("The source '%s' failed.", source.name)
             return f"The sound of '{source.name}' failed ({type(error).__name__}); the log has the details."
         finally:

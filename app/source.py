@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import Protocol
 
@@ -68,9 +69,8 @@ class Feed:
     async def pause(self, seconds: float) -> None:
         """Wait, but not beyond `stop`."""
         if seconds > 0 and not self.stopped:
-            waiting = asyncio.ensure_future(self._stopped.wait())
-            await asyncio.wait({waiting}, timeout=seconds)
-            waiting.cancel()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopped.wait(), seconds)
 
 
 class Source(Protocol):

@@ -258,6 +258,24 @@ def test_a_lost_microphone_ends_the_session_in_good_order() -> None:
     assert any(isinstance(e, Stopped) for e in memory.events), "what was heard was finalised"
 
 
+def test_a_fault_in_a_source_does_not_cost_what_was_said(tmp_path: Path) -> None:
+    memory = Memory()
+
+    class Faulty(Losing):
+        async def run(self, feed: Feed) -> None:
+            raise ZeroDivisionError("a bug")
+
+    async def scenario(controller: Controller) -> None:
+        for _ in range(2):  # the engine is free for the next session
+            await controller.start()
+            ended = await controller.finished()
+            assert ended is not None
+            assert "ZeroDivisionError" in ended.reason
+
+    play(Faulty, scenario, [memory])
+    assert [type(e) for e in memory.events].count(SessionEnded) == 2
+
+
 def test_a_recorder_that_cannot_write_is_shown_and_does_not_stop_the_session(tmp_path: Path) -> None:
     path, memory, notices = tone(tmp_path / "talk.wav", 2.0), Memory(), []
 
