@@ -20,15 +20,17 @@ build=$!
 trap 'kill "$build" 2>/dev/null || true' EXIT
 start=$SECONDS
 last=""
+said=0
 while kill -0 "$build" 2>/dev/null; do
     sleep 1
     # The build tool prints [step/steps] before each file.
     step=$(grep -oE '^ *\[[0-9]+/[0-9]+\]' "$log" | tail -n 1 | tr -d '[] ' || true)
     elapsed=$((SECONDS - start))
-    if [[ -n $step && $step != "$last" ]] && { [[ -t 1 ]] || ((elapsed % 15 == 0)); }; then
+    if [[ -n $step && $step != "$last" ]] && { [[ -t 1 ]] || ((elapsed - said >= 15)); }; then
         line="  file ${step%/*} of ${step#*/}, $((elapsed / 60)) min $((elapsed % 60)) s"
         if [[ -t 1 ]]; then printf '\r%s   ' "$line"; else echo "$line"; fi
         last=$step
+        said=$elapsed
     fi
 done
 [[ -t 1 && -n $last ]] && echo
