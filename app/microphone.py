@@ -26,6 +26,7 @@ BLOCK_S = 0.05
 SILENT_S = 2.0  # a stream that delivers nothing for so long is lost, whatever it says
 OPEN_S = 10.0
 CLOSE_S = 3.0
+LOST_CLOSE_S = 0.3  # a lost device may never close; the person should hear of it now
 WAKE_S = 0.1
 MAX_CHANNELS = 2
 
@@ -120,13 +121,15 @@ class MicrophoneSource:
         channels = min(MAX_CHANNELS, device.channels)
         clock = CaptureClock(device.sample_rate)
         stream = await self._open(device, channels, clock)
+        limit_s = LOST_CLOSE_S
         try:
             while not feed.stopped:
                 await self._wait()
                 self._forward(feed, device.sample_rate, channels)
                 self._see_that_it_lives()
+            limit_s = CLOSE_S
         finally:
-            await self._close(stream)
+            await self._close(stream, limit_s)
             self._forward(feed, device.sample_rate, channels)
 
     async def _open(self, device: InputDevice, channels: int, clock: CaptureClock) -> Any:
@@ -188,15 +191,17 @@ class MicrophoneSource:
         if time.monotonic() - self._heard_s > SILENT_S:
             raise SourceError(f"The microphone '{self._name}' went silent; check it and start again.")
 
-    async def _close(self, stream: Any) -> None:
+    async def _close(self, stream: Any, limit_s: float) -> None:
         def close() -> None:
             stream.stop()
             stream.close()
 
         try:
-            await in_thread(close, CLOSE_S)
-        except (_sounddevice().PortAudioError, TimeoutError) as error:
-            log.warning("Closing the microphone '%s': %s", self._name, error)
+            await in_thread(close, limit_s)
+        except TimeoutError:
+            log.warning("The microphone '%s' did not close within %g s.", self._name, limit_s)
+        except _sounddevice().PortAudioError as error:
+            log.warning("Closing the microphone '%s': %s.", self._name, _first(error))
 
 
 def _sounddevice() -> Any:

@@ -33,6 +33,8 @@ class Stream:
         if how["channels"] > device["max_input_channels"]:
             raise PortAudioError("Error opening RawInputStream: Invalid number of channels [PaErrorCode -9998]")
         self.how, self.closed = how, False
+        self.hang = threading.Event()  # while it is clear, the device does not stop
+        self.hang.set()
         self._callback, self._finished = callback, finished_callback
         system.streams.append(self)
 
@@ -40,6 +42,7 @@ class Stream:
         pass
 
     def stop(self) -> None:
+        self.hang.wait()
         self._finished()
 
     def close(self) -> None:

@@ -148,6 +148,24 @@ def test_a_stream_that_goes_silent_is_lost(system: SoundSystem, monkeypatch: pyt
         record(system, lambda stream, feed: stream.feed(0.1))
 
 
+def test_a_lost_device_that_never_closes_is_lost_all_the_same(
+    system: SoundSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app.microphone, "LOST_CLOSE_S", 0.05)
+
+    def act(stream: Stream, feed: Feed) -> None:
+        stream.feed(0.1)
+        stream.hang.clear()
+        stream.unplug()
+
+    try:
+        with pytest.raises(SourceError, match="disconnected"):
+            record(system, act)
+        assert not system.streams[0].closed
+    finally:
+        system.streams[0].hang.set()
+
+
 def test_a_device_that_cannot_be_opened_says_why(system: SoundSystem) -> None:
     system.open_error = PortAudioError("Error opening RawInputStream: Device unavailable [PaErrorCode -9985]")
     with pytest.raises(SourceError, match=r"'Array' cannot be opened: Error opening.*unavailable"):
