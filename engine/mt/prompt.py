@@ -135,7 +135,7 @@ class FewShotLayout:
         text.add(f"Translation from {names[0]} to {names[1]}.\n\n")
         fixed = text.add("".join(_pair(names, pair) for pair in pairs))[1]
         if source.context:
-            text.add(f"Context: {one_line(source.context)}\n\n")
+            text.add(f"Context: {one_line(source.context)}\n")
         text.add("".join(_pair(names, pair) for pair in source.history))
         text.add(f"{names[0]}: ")
         spans = text.add_units(source)
@@ -145,7 +145,7 @@ class FewShotLayout:
 
 def _pair(names: tuple[str, str], pair: tuple[str, str]) -> str:
     source, target = (one_line(side).strip() for side in pair)
-    return f"{names[0]}: {source}\n{names[1]}: {target}\n\n"
+    return f"{names[0]}: {source}\n{names[1]}: {target}\n"
 
 
 _INSTRUCTION = (

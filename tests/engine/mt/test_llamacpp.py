@@ -78,6 +78,8 @@ def make(gguf: Path) -> Iterator[Callable[..., LlamaCppTranslator]]:
 
 
 def reset(translator: LlamaCppTranslator) -> None:
+    """Back to the fixed prompt, in a state that later resets repeat to the bit: its last token computed by itself."""
+    translator.warm_up("en", "de")
     translator.warm_up("en", "de")
 
 
