@@ -109,11 +109,6 @@ class Subtitles:
                 del self._lines[key]
         self.changed.emit(None)
 
-    def clear(self) -> None:
-        """An empty screen."""
-        self._lines.clear()
-        self.changed.emit(None)
-
     def apply(self, caption: Caption) -> bool:
         """Take a caption. False when it breaks the promise: then it must go nowhere else either."""
         if fault := self._guard.fault(caption):
