@@ -71,7 +71,7 @@ class CaptureEngine:
         self._numbers = itertools.count()
         self._failure: CaptureError | None = None
         self._since_check = 0
-        self.info: dict[str, Any] = self.call("capture_info")[0] if settings.heads and mode.mode != "none" else {}
+        self.info: dict[str, Any] = self.call("capture_info")[0] if mode.mode != "none" else {}
         self._thread = threading.Thread(target=self._run, name="surtitle-vllm", daemon=True)
         self._thread.start()
 
@@ -116,6 +116,12 @@ class CaptureEngine:
         done = threading.Event()
         self._inbox.put(("reset", done))
         done.wait()
+
+    def ask_info(self) -> dict[str, Any]:
+        """`capture_info` of the first worker, with its counts so far."""
+        answer: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._inbox.put(("info", answer))
+        return answer.get()
 
     def close(self) -> None:
         """End the engine's thread and free the model."""
@@ -174,6 +180,8 @@ class CaptureEngine:
                 self._add(subject)
             elif order == "cancel":
                 self._cancel(subject)
+            elif order == "info":
+                subject.put(self.call("capture_info")[0])
             elif order == "reset":
                 self._engine.reset_prefix_cache()
                 subject.set()
@@ -186,6 +194,8 @@ class CaptureEngine:
                 return
             if order == "add":
                 subject.finish(error=self._failure)
+            elif order == "info":
+                subject.put({})
             elif order == "reset":
                 subject.set()
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.capture.compat import plain_attributes
 from engine.capture.modes import (
     COMPILED,
     DEFAULT_CUDAGRAPH_MODE,
@@ -32,7 +33,7 @@ GRAPH_SIZES = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """One engine. `heads`: (layer, head) in the order that rows come in; none means no capture.
+    """One engine. `heads`: (layer, head) in the order that rows come in; without heads, or `capture`, no rows.
 
     `memory_gib`: GPU memory for weights, keys, values and shadows together, 0 for vLLM's own share of the device;
     `kv_cache_gib`: keys and values alone, instead. `check_every`: one request in so many is checked as it runs.
@@ -50,13 +51,14 @@ class EngineSettings:
     kv_cache_gib: float = 0.0
     tensor_parallel: int = 1
     own_process: bool = False
+    capture: bool = True
     allow_unvalidated_vllm: bool = False
     check_every: int = 500
     vllm: Mapping[str, Any] = field(default_factory=dict)
 
     def plan(self, cpu: bool) -> tuple[str, ...]:
         """Modes to try, best first."""
-        return plan(self.enforce_eager, self.cudagraph_mode, cpu) if self.heads else (NO_CAPTURE,)
+        return plan(self.enforce_eager, self.cudagraph_mode, cpu) if self.heads and self.capture else (NO_CAPTURE,)
 
     def arguments(self, mode: str, device: str, total_gib: float) -> dict[str, Any]:
         """Arguments of `EngineArgs` for one mode on "cpu" or "cuda" with so much memory."""
@@ -79,12 +81,13 @@ class EngineSettings:
                     "allow_unvalidated": self.allow_unvalidated_vllm,
                 }
             },
+            "hf_overrides": plain_attributes,
             **self._graphs(mode, device),
             **self._memory(total_gib),
             **self.vllm,
         }
-        if self.heads and mode != NO_CAPTURE:
-            arguments["worker_cls"] = WORKERS[device]
+        if mode != NO_CAPTURE:
+            arguments.setdefault("worker_cls", WORKERS[device])
         return arguments
 
     def _graphs(self, mode: str, device: str) -> dict[str, Any]:

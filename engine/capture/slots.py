@@ -72,6 +72,7 @@ class SlotBook:
         self._groups = tuple(groups)
         self.live: dict[str, Tracked] = {}
         self.finished: dict[str, Tracked] = {}
+        self.counts = {"requests": 0, "preempted": 0, "resumed": 0, "read_early": 0}
 
     def begin_step(self, scheduled: Any) -> list[Read]:
         """Reads that are due before this step runs, in order. `scheduled`: the step's SchedulerOutput."""
@@ -108,8 +109,10 @@ class SlotBook:
 
     def _on_preempted(self, scheduled: Any) -> Iterator[Read]:
         for request_id in scheduled.preempted_req_ids or ():
-            if (tracked := self.live.get(request_id)) and (read := self._due(request_id, tracked)):
-                yield read
+            if tracked := self.live.get(request_id):
+                self.counts["preempted"] += 1
+                if read := self._due(request_id, tracked):
+                    yield read
 
     def _on_finished(self, scheduled: Any) -> Iterator[Read]:
         for request_id in scheduled.finished_req_ids:
@@ -129,6 +132,7 @@ class SlotBook:
                 continue
             lost = any(group.needs_from(tracked.read) < group.freed_below(computed) for group in self._groups)
             if lost and (read := self._due(request_id, tracked)):
+                self.counts["read_early"] += 1
                 yield read
 
     def _add_new(self, new_requests: Sequence[Any]) -> None:
@@ -140,6 +144,7 @@ class SlotBook:
             if tracked := self.live.get(new.req_id):
                 self._resume(tracked, blocks, new.num_computed_tokens)
             else:
+                self.counts["requests"] += 1
                 self.live[new.req_id] = Tracked(request, blocks, new.num_computed_tokens, request.first_query)
 
     def _add_blocks(self, cached: Any) -> None:
@@ -157,6 +162,7 @@ class SlotBook:
 
     def _resume(self, tracked: Tracked, blocks: list[list[int]], computed: int) -> None:
         """A preempted request runs again: queries from `computed` on are computed anew, so their rows are read anew."""
+        self.counts["resumed"] += 1
         tracked.blocks, tracked.computed = blocks, computed
         tracked.read = max(tracked.request.first_query, min(tracked.read, computed))
 

@@ -81,6 +81,7 @@ class CaptureWorkerMixin:
                               if tap.layer.kv_sharing_target_layer_name}),
             "shadow_bytes": sum(tap.shadow_bytes for tap in self._taps),
             "backends": sorted({tap.layer.attn_backend.get_name() for tap in self._watched}),
+            "counts": self._book.counts,
             "groups": [[group.block_size, group.window] for group in self._groups],
             "dtype": str(self._watched[0].queries.dtype).removeprefix("torch.") if self._watched else "",
             "runner": type(self.model_runner).__module__,  # type: ignore[attr-defined]

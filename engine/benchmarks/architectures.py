@@ -1,0 +1,130 @@
+"""Dimensions of named models, for speed and correctness on machines where their weights cannot be had."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Heads = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """A configuration as transformers reads it, and the heads that a benchmark watches."""
+
+    config: dict[str, Any]
+    heads: Heads
+
+    def write(self, folder: Path) -> Path:
+        """A model folder with a configuration and no weights."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "config.json").write_text(json.dumps(self.config, indent=1), encoding="utf-8")
+        return folder
+
+
+def _common(
+    model_type: str, architecture: str, layers: int, hidden: int, inner: int, vocabulary: int
+) -> dict[str, Any]:
+    return {
+        "architectures": [architecture],
+        "model_type": model_type,
+        "dtype": "bfloat16",
+        "num_hidden_layers": layers,
+        "hidden_size": hidden,
+        "intermediate_size": inner,
+        "vocab_size": vocabulary,
+        "rms_norm_eps": 1e-6,
+        "attention_bias": False,
+        "attention_dropout": 0.0,
+        "use_cache": True,
+        "pad_token_id": 0,
+        "bos_token_id": 2,
+        "eos_token_id": 1,
+    }
+
+
+def _gemma4(
+    layers: int, shared: int, hidden: int, inner: int, vocabulary: int, heads: int, width: int, window: int
+) -> dict[str, Any]:
+    kinds = ["full_attention" if layer % 6 == 5 else "sliding_attention" for layer in range(layers)]
+    return {
+        **_common("gemma4_text", "Gemma4ForCausalLM", layers, hidden, inner, vocabulary),
+        "vocab_size_per_layer_input": vocabulary,
+        "hidden_size_per_layer_input": 256 if hidden > 1000 else 32,
+        "num_attention_heads": heads,
+        "num_key_value_heads": 2,
+        "head_dim": width,
+        "global_head_dim": 2 * width,
+        "num_kv_shared_layers": shared,
+        "sliding_window": window,
+        "layer_types": kinds,
+        "hidden_activation": "gelu_pytorch_tanh",
+        "max_position_embeddings": 131072,
+        "final_logit_softcapping": 30.0,
+        "tie_word_embeddings": True,
+        "attention_k_eq_v": False,
+        "use_double_wide_mlp": False,
+        "enable_moe_block": False,
+        "rope_parameters": {
+            "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+        },
+    }
+
+
+def _gemma3_4b() -> dict[str, Any]:
+    return {
+        **_common("gemma3_text", "Gemma3ForCausalLM", 34, 2560, 10240, 262208),
+        "num_attention_heads": 8,
+        "num_key_value_heads": 4,
+        "head_dim": 256,
+        "query_pre_attn_scalar": 256,
+        "sliding_window": 1024,
+        "layer_types": ["full_attention" if layer % 6 == 5 else "sliding_attention" for layer in range(34)],
+        "hidden_activation": "gelu_pytorch_tanh",
+        "max_position_embeddings": 131072,
+        "tie_word_embeddings": True,
+    }
+
+
+def _qwen3(layers: int, hidden: int, inner: int, vocabulary: int, heads: int, width: int) -> dict[str, Any]:
+    return {
+        **_common("qwen3", "Qwen3ForCausalLM", layers, hidden, inner, vocabulary),
+        "num_attention_heads": heads,
+        "num_key_value_heads": heads // 2,
+        "head_dim": width,
+        "hidden_act": "silu",
+        "max_position_embeddings": 40960,
+        "rope_theta": 1e6,
+        "tie_word_embeddings": True,
+    }
+
+
+def _llama(layers: int, hidden: int, inner: int, vocabulary: int, heads: int) -> dict[str, Any]:
+    return {
+        **_common("llama", "LlamaForCausalLM", layers, hidden, inner, vocabulary),
+        "num_attention_heads": heads,
+        "num_key_value_heads": heads // 4,
+        "head_dim": 64,
+        "hidden_act": "silu",
+        "max_position_embeddings": 131072,
+        "rope_theta": 5e5,
+        "tie_word_embeddings": True,
+    }
+
+
+ARCHITECTURES = {
+    # The four best heads for English to German, and one on a layer that shares its keys and values.
+    "gemma-4-e4b": Architecture(_gemma4(42, 18, 2560, 10240, 262144, 8, 256, 512), ((11, 3), (6, 5), (17, 3), (20, 0))),
+    "gemma-4-e4b-shared": Architecture(
+        _gemma4(42, 18, 2560, 10240, 262144, 8, 256, 512), ((11, 3), (29, 2), (30, 1), (41, 7))
+    ),
+    "gemma-3-4b": Architecture(_gemma3_4b(), ((11, 2), (11, 3), (6, 4), (4, 2))),
+    "qwen3-1.7b": Architecture(_qwen3(28, 2048, 6144, 151936, 16, 128), ((11, 13), (14, 15), (6, 12), (13, 6))),
+    "llama-3.2-1b": Architecture(_llama(16, 2048, 8192, 128256, 32), ((5, 3), (8, 30), (11, 7), (12, 0))),
+    "gemma-4-tiny": Architecture(_gemma4(12, 5, 64, 128, 4096, 4, 32, 32), ((5, 3), (3, 0), (4, 2), (6, 1))),
+    "qwen3-tiny": Architecture(_qwen3(4, 64, 128, 4096, 4, 32), ((1, 3), (2, 0))),
+    "llama-tiny": Architecture(_llama(4, 256, 256, 4096, 4), ((1, 3), (2, 0))),
+}

@@ -1,0 +1,184 @@
+"""`surtitle benchmark mt`: milliseconds per generated token of the translator's seams, rows included.
+
+16 fixed prompts (short, medium, long, half of them with released target), greedy, 20 new tokens, one warm-up pass, 3
+hot repeats, each seam in a process of its own; the figure of a seam is the median over its 48 requests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from engine.benchmarks.architectures import Heads
+from engine.benchmarks.mt_subject import BenchmarkError, Subject, bandwidth, environment, subject
+from engine.capture.guard import CaptureError
+from engine.capture.modes import DEFAULT_CUDAGRAPH_MODE, GRAPH_MODES
+
+SEAMS = ("hf_eager", "hf_sdpa", "hf_qk_fast", "vllm_eager", "vllm_graphs")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Command line of the benchmark."""
+    parser.add_argument("model", nargs="?", default="gemma-4-e4b", help="a model's folder, or a named architecture")
+    parser.add_argument("--heads", default="", help="layer.head,layer.head,… (default: the architecture's)")
+    parser.add_argument("--seams", default=",".join(SEAMS), help=f"of {', '.join(SEAMS)}")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float32"))
+    parser.add_argument("--mt-vllm-cudagraph-mode", default=DEFAULT_CUDAGRAPH_MODE, choices=GRAPH_MODES)
+    parser.add_argument("--repeats", type=int, default=3, help="hot repeats of the 16 prompts")
+    parser.add_argument("--on-off", type=int, default=10, help="repeats of the comparison with and without capture")
+    parser.add_argument("--json", type=Path, default=Path("mt.json"), help="the artefact")
+    parser.add_argument("--correctness", choices=("eager", *GRAPH_MODES), help="instead: look at every row of one mode")
+    parser.add_argument("--requests", type=int, default=1000, help="with --correctness")
+    parser.add_argument("--at-once", type=int, default=8, help="with --correctness")
+    parser.add_argument("--kv-cache-gib", type=float, default=2.0, help="with --correctness")
+    parser.add_argument("--seam", choices=SEAMS, help=argparse.SUPPRESS)
+    parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run it. Status 2 for bad input, 1 when a seam failed."""
+    try:
+        if args.seam:
+            return _one_seam(args)
+        if args.correctness:
+            return _correctness(args)
+        return _all_seams(args)
+    except (BenchmarkError, CaptureError) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _subject(args: argparse.Namespace, folder: Path) -> Subject:
+    try:
+        heads: Heads = tuple((int(a), int(b)) for a, b in (pair.split(".") for pair in args.heads.split(",") if pair))
+    except ValueError:
+        raise BenchmarkError("--heads takes layer.head pairs, for example 11.3,6.5.") from None
+    return subject(args.model, folder, args.device, args.dtype, heads)
+
+
+def _correctness(args: argparse.Namespace) -> int:
+    from engine.benchmarks import mt_correctness
+
+    with tempfile.TemporaryDirectory() as folder:
+        report = mt_correctness.run(
+            _subject(args, Path(folder)), args.correctness, args.requests, args.at_once, args.json, args.kv_cache_gib
+        )
+    bad = report["failed"] or report["rows_missing"] + report["rows_nonfinite"] + report["rows_not_summing"]
+    print(json.dumps({name: value for name, value in report.items() if name != "environment"}))
+    return 1 if bad else 0
+
+
+def _one_seam(args: argparse.Namespace) -> int:
+    """In a process of its own: measure and write what was found."""
+    found: dict[str, Any]
+    chosen = _subject(args, args.work)
+    if args.seam.startswith("hf"):
+        from engine.benchmarks import mt_hf
+
+        found = mt_hf.measure(chosen, args.seam, args.repeats)
+    else:
+        from engine.benchmarks import mt_vllm
+
+        eager = args.seam == "vllm_eager"
+        found = mt_vllm.measure(chosen, eager, args.mt_vllm_cudagraph_mode, args.repeats, args.on_off)
+    found |= {"environment": environment(args.device), "bandwidth": bandwidth(args.device)}
+    args.json.write_text(json.dumps(found), encoding="utf-8")
+    return 0
+
+
+def _all_seams(args: argparse.Namespace) -> int:
+    seams = args.seams.split(",")
+    if unknown := [seam for seam in seams if seam not in SEAMS]:
+        raise BenchmarkError(f"There is no seam '{unknown[0]}'; seams are {', '.join(SEAMS)}.")
+    report: dict[str, Any] = {
+        "method": " ".join((__doc__ or "").split("\n\n")[1].split()),
+        "model": args.model,
+        "seams": {},
+    }
+    report["command"] = "python -m engine benchmark mt " + " ".join(sys.argv[3:])
+    status = 0
+    with tempfile.TemporaryDirectory() as folder:
+        chosen = _subject(args, Path(folder))
+        report["weights"] = (
+            f"seeded random weights at the dimensions of {args.model}" if chosen.random else "the model's own"
+        )
+        for seam in seams:
+            found = _in_process(args, seam, Path(folder))
+            status |= "error" in found
+            report["seams"][seam] = found
+            _add_figures(report, chosen)
+            args.json.write_text(json.dumps(report, indent=1), encoding="utf-8")
+            _print(seam, found)
+    return status
+
+
+def _in_process(args: argparse.Namespace, seam: str, folder: Path) -> dict[str, Any]:
+    path = folder / f"{seam}.json"
+    command = [sys.executable, "-m", "engine", "benchmark", "mt", args.model, "--seam", seam, "--json", str(path)]
+    for name in ("heads", "device", "dtype", "mt_vllm_cudagraph_mode", "repeats", "on_off"):
+        command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
+    began = time.monotonic()
+    done = subprocess.run([*command, "--work", str(folder)], stdout=sys.stderr, check=False)
+    if done.returncode or not path.is_file():
+        return {"error": f"the process of this seam ended with status {done.returncode}"}
+    return {**json.loads(path.read_text(encoding="utf-8")), "seconds": round(time.monotonic() - began, 1)}
+
+
+def _add_figures(report: dict[str, Any], chosen: Subject) -> None:
+    """Medians, ratios and the memory floor over all seams so far."""
+    medians: dict[str, float] = {}
+    for seam, found in report["seams"].items():
+        parts = {seam: found} if "rows" in found else {
+            seam: found.get("captured", {}), f"{seam}_without_capture": found.get("plain", {})
+        }  # fmt: skip
+        for name, part in parts.items():
+            if "rows" in part:
+                medians[name] = round(statistics.median(row["ms_per_token"] for row in part["rows"]), 3)
+    report["median_ms_per_token"] = medians
+    if ours := medians.get("vllm_graphs"):
+        hf = {name: value for name, value in medians.items() if name.startswith("hf")}
+        report["vllm_graphs_against"] = {
+            name: round(value / ours, 2) for name, value in medians.items() if name != "vllm_graphs"
+        }
+        if hf:
+            report["fastest_hf_seam"] = min(hf, key=lambda name: hf[name])
+        _add_costs(report, chosen)
+
+
+def _add_costs(report: dict[str, Any], chosen: Subject) -> None:
+    graphs = report["seams"]["vllm_graphs"]
+    plain, captured = graphs["plain"], graphs["captured"]
+    report["capture_cost_percent"] = {
+        "tap_alone": round(100 * (captured["without_rows_ms"] / plain["without_rows_ms"] - 1), 2),
+        "tap_and_rows": round(100 * (captured["with_rows_ms"] / plain["without_rows_ms"] - 1), 2),
+    }
+    if graphs["bandwidth"]:
+        from engine.benchmarks.random_weights import decode_bytes
+
+        size = decode_bytes(chosen.config())
+        floor_ms = 1000 * size / graphs["bandwidth"]
+        report["memory_floor"] = {
+            "bytes_per_step": size, "bytes_per_s": graphs["bandwidth"], "floor_ms": round(floor_ms, 3),
+            "decode_step_ms": round(captured["decode_step_ms"], 3),
+            "ratio": round(captured["decode_step_ms"] / floor_ms, 2),
+        }  # fmt: skip
+
+
+def _print(seam: str, found: dict[str, Any]) -> None:
+    if "error" in found:
+        print(f"{seam:12} {found['error']}")
+    elif "rows" in found:
+        print(f"{seam:12} {statistics.median(row['ms_per_token'] for row in found['rows']):8.2f} ms per token")
+    else:
+        for name in ("plain", "captured"):
+            rows = found.get(name, {}).get("rows", [])
+            figure = f"{statistics.median(row['ms_per_token'] for row in rows):8.2f} ms per token" if rows else "failed"
+            print(f"{seam:12} {figure} ({name}, {found.get(name, {}).get('capture_mode', '')})")

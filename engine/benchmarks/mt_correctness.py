@@ -1,0 +1,129 @@
+"""Many requests through one mode of a captured engine, every row looked at: `surtitle benchmark mt --correctness MODE`.
+
+Prompts of 30 to 1,500 tokens, half of them growing out of an earlier one (prefix hits), 8 to 20 new tokens, so many at
+once; one request in ten is checked against the engine's own attention output. The artefact is written as it grows, and
+a run that finds one goes on where it ended.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.benchmarks.mt_subject import Subject, environment
+from engine.capture.host import CaptureEngine, Job
+from engine.capture.request import RowRequest
+from engine.capture.start import start
+
+CHECK_EVERY = 10
+SAVE_EVERY = 50
+
+
+def run(subject: Subject, mode: str, requests: int, at_once: int, path: Path, kv_cache_gib: float) -> dict[str, Any]:
+    """The artefact's content. Resumes from `path` when it holds a run of the same kind."""
+    report = _load(
+        path,
+        {"mode": mode, "at_once": at_once, "model": subject.folder.name, "heads": [list(h) for h in subject.heads]},
+    )
+    engine = start(
+        subject.settings(
+            enforce_eager=mode == "eager", cudagraph_mode="NONE" if mode == "eager" else mode, kv_cache_gib=kv_cache_gib
+        )
+    )
+    try:
+        report |= {
+            "capture_mode": engine.mode.label,
+            "failed": engine.mode.reason,
+            "environment": environment(subject.device),
+        }
+        if engine.mode.verified:
+            _requests(engine, report, requests, at_once, path, int(subject.config().get_text_config().vocab_size))
+            report["info"] = engine.ask_info()
+        _save(path, report)
+    finally:
+        engine.close()
+    return report
+
+
+def _load(path: Path, kind: dict[str, Any]) -> dict[str, Any]:
+    if path.is_file():
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if all(found.get(name) == value for name, value in kind.items()):
+            return found
+    counts = ("requests", "tokens", "rows_missing", "rows_nonfinite", "rows_not_summing", "checked", "prefix_hits",
+              "beyond_window_512")  # fmt: skip
+    return {
+        **kind,
+        **dict.fromkeys(counts, 0),
+        "longest_prompt": 0,
+        "shortest_prompt": 1 << 30,
+        "errors": {},
+        "seconds": 0.0,
+    }
+
+
+def _requests(
+    engine: CaptureEngine, report: dict[str, Any], wanted: int, at_once: int, path: Path, vocabulary: int
+) -> None:
+    rng = random.Random(report["requests"])
+    earlier: list[list[int]] = []
+    running: list[tuple[RowRequest, int, list[int], Job]] = []
+    began, before = time.monotonic(), report["seconds"]
+    started = report["requests"]
+    while started < wanted or running:
+        while started < wanted and len(running) < at_once:
+            ids, count = _prompt(rng, earlier, vocabulary), rng.randint(8, 20)
+            source = rng.randrange(1, len(ids) // 2)
+            row = RowRequest(source, rng.randrange(1, len(ids) // 2), len(ids) - rng.randrange(0, 4), len(ids) - 1,
+                             check=started % CHECK_EVERY == 0)  # fmt: skip
+            running.append((row, count, ids, engine.submit(ids, count, rows=row, ignore_end=True)))
+            started += 1
+        row, count, ids, job = running.pop(0)
+        _judge(report, row, count, ids, engine.wait(job))
+        report["seconds"] = before + time.monotonic() - began
+        if report["requests"] % SAVE_EVERY == 0:
+            _save(path, report)
+
+
+def _prompt(rng: random.Random, earlier: list[list[int]], vocabulary: int) -> list[int]:
+    """A prompt of 30 to 1,500 tokens, even in the logarithm; half of them begin like one of the last sixteen."""
+    length = int(30 * (1500 / 30) ** rng.random())
+    ids = [rng.randrange(vocabulary // 8, vocabulary // 2) for _ in range(length)]
+    if earlier and rng.random() < 0.5:
+        base = rng.choice(earlier[-16:])
+        keep = rng.randrange(len(base) // 2, len(base))
+        ids = (base[:keep] + ids)[: max(length, min(keep + 20, 1500))]
+    earlier.append(ids)
+    return ids
+
+
+def _judge(report: dict[str, Any], row: RowRequest, count: int, ids: Sequence[int], made: Any) -> None:
+    report["requests"] += 1
+    report["tokens"] += len(made.token_ids)
+    report["prefix_hits"] += made.cached_tokens > 0
+    report["beyond_window_512"] += len(ids) > 512
+    report["longest_prompt"] = max(report["longest_prompt"], len(ids))
+    report["shortest_prompt"] = min(report["shortest_prompt"], len(ids))
+    values = made.rows.values[:count] if made.rows is not None else np.zeros((0, 1, 1), np.float32)
+    report["rows_missing"] += count - len(values)
+    finite = np.isfinite(values).all(axis=-1)
+    report["rows_nonfinite"] += int((~finite).any(axis=-1).sum())
+    sums = np.where(finite, values.sum(axis=-1), 1.0)
+    report["rows_not_summing"] += int((np.abs(sums - 1) > 2e-3).any(axis=-1).sum()) if len(values) else 0
+    if row.check and made.rows is not None:
+        report["checked"] += 1
+        for name, value in made.rows.errors:
+            report["errors"][name] = max(report["errors"].get(name, 0.0), value)
+
+
+def _save(path: Path, report: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(report, indent=1), encoding="utf-8")
+    part.replace(path)

@@ -1,0 +1,124 @@
+"""The vLLM seams of the MT benchmark: with and without capture, alone and with several sessions at once."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from engine.benchmarks.mt_cases import NEW_TOKENS, Case
+from engine.benchmarks.mt_subject import Subject
+from engine.capture.host import CaptureEngine
+from engine.capture.request import RowRequest
+from engine.capture.start import start
+
+SESSIONS = (1, 2, 4, 8)
+DRAFT_TOKENS = 16  # of a partial draft
+
+
+def request(case: Case, check: bool = False) -> RowRequest:
+    """Rows of a case's draft, by the query that predicts each token."""
+    return RowRequest(case.source_start, case.source_tokens, case.prompt_tokens, len(case.ids) - 1, check)
+
+
+def measure(subject: Subject, eager: bool, mode: str, repeats: int, on_off: int) -> dict[str, Any]:
+    """Both engines of a seam in one process, so that they can be compared. `on_off`: repeats for that comparison."""
+    result: dict[str, Any] = {}
+    cases = subject.cases()
+    for capture in (False, True):
+        began = time.perf_counter()
+        engine = start(subject.settings(enforce_eager=eager, cudagraph_mode=mode, capture=capture))
+        part: dict[str, Any] = {"start_s": round(time.perf_counter() - began, 1), "capture_mode": engine.mode.label}
+        try:
+            if capture and not engine.mode.verified:
+                return {**result, "captured": {**part, "failed": engine.mode.reason}}
+            part |= _timings(engine, cases, repeats, on_off, capture)
+            if capture:
+                part["info"] = engine.ask_info()
+                result["captured"] = part
+            else:
+                result["plain"] = part
+        finally:
+            engine.close()
+    result["tokens_identical"] = result["plain"]["tokens"] == result["captured"]["tokens"]
+    return result
+
+
+def _timings(engine: CaptureEngine, cases: Sequence[Case], repeats: int, on_off: int, capture: bool) -> dict[str, Any]:
+    _hot(engine, cases, 1, NEW_TOKENS, capture)
+    rows, tokens = _hot(engine, cases, repeats, NEW_TOKENS, capture)
+    part: dict[str, Any] = {"rows": rows, "tokens": tokens}
+    # The same again, longer: tap alone and tap with rows against the engine without either.
+    part["without_rows_ms"] = median(_hot(engine, cases, on_off, NEW_TOKENS, False)[0])
+    part["first_token_ms"] = median(_hot(engine, cases, on_off, 1, False)[0])
+    part["decode_step_ms"] = (part["without_rows_ms"] * NEW_TOKENS - part["first_token_ms"]) / (NEW_TOKENS - 1)
+    part["cold_prefix_ms"] = median(_cold(engine, cases, capture))
+    if capture:
+        part["with_rows_ms"] = median(_hot(engine, cases, on_off, NEW_TOKENS, True)[0])
+        part["draft_ms"] = DRAFT_TOKENS * median(_hot(engine, cases, repeats, DRAFT_TOKENS, True)[0])
+        part["sessions"] = [sessions(engine, cases, count) for count in SESSIONS]
+    return part
+
+
+def _hot(
+    engine: CaptureEngine, cases: Sequence[Case], repeats: int, count: int, capture: bool
+) -> tuple[list[dict[str, Any]], dict[str, list[int]]]:
+    rows, tokens = [], {}
+    for _ in range(repeats):
+        for case in cases:
+            elapsed, made = _one(engine, case, count, capture)
+            tokens[case.name] = made
+            rows.append({"case": case.name, "ms_per_token": round(elapsed / count, 4)})
+    return rows, tokens
+
+
+def _cold(engine: CaptureEngine, cases: Sequence[Case], capture: bool) -> list[dict[str, Any]]:
+    """Every prompt without a cached prefix."""
+    rows = []
+    for case in cases:
+        engine.reset_prefix_cache()
+        rows.append({"case": case.name, "ms_per_token": _one(engine, case, NEW_TOKENS, capture)[0] / NEW_TOKENS})
+    return rows
+
+
+def _one(engine: CaptureEngine, case: Case, count: int, capture: bool) -> tuple[float, list[int]]:
+    began = time.perf_counter()
+    made = engine.generate(case.ids, count, rows=request(case) if capture else None, ignore_end=True)
+    elapsed = (time.perf_counter() - began) * 1000
+    if capture:
+        assert made.rows is not None
+        assert made.rows.finite
+        assert len(made.rows.values) == count
+    return elapsed, list(made.token_ids)
+
+
+def median(rows: Sequence[dict[str, Any]]) -> float:
+    return statistics.median(row["ms_per_token"] for row in rows)
+
+
+def sessions(engine: CaptureEngine, cases: Sequence[Case], count: int, drafts: int = 12) -> dict[str, Any]:
+    """So many sessions, each drafting one prompt after another with rows."""
+    times: list[float] = []
+    lock = threading.Lock()
+
+    def session(number: int) -> None:
+        for turn in range(drafts):
+            elapsed, _ = _one(engine, cases[(number * 5 + turn) % len(cases)], NEW_TOKENS, True)
+            with lock:
+                times.append(elapsed)
+
+    threads = [threading.Thread(target=session, args=(number,)) for number in range(count)]
+    began = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    elapsed_s = time.perf_counter() - began
+    return {
+        "sessions": count,
+        "tokens_per_s": round(count * drafts * NEW_TOKENS / elapsed_s, 1),
+        "draft_ms_median": round(statistics.median(times), 2),
+        "draft_ms_p95": round(sorted(times)[int(0.95 * (len(times) - 1))], 2),
+    }
