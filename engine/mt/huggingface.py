@@ -40,8 +40,9 @@ class HuggingFaceTranslator:
     layer computes its own keys. `query_row`: "predicting" or "own", see `HeadSet`. `device`: "cpu", "cuda", "cuda:1"
     or "auto"; `dtype`: "float32", "bfloat16", or "auto". `threads` holds for the whole process; None leaves torch's
     choice.
-    One lock: a draft of one session waits for that of another. Raises `TranslationError` for an unusable model and for
-    heads that it does not have or that share another layer's keys.
+    `heads` (in the order of `teacher_force`), `geometry` (layers, query heads of a layer) and `architecture` are as read
+    from the model. One lock: a draft of one session waits for that of another. Raises `TranslationError` for an
+    unusable model and for heads that it does not have or that share another layer's keys.
     """
 
     supports_shared_kv = False
@@ -88,28 +89,20 @@ class HuggingFaceTranslator:
 
     def _open_seam(self, seam: str, heads: Sequence[tuple[int, int]] | None) -> None:
         try:
-            self._attention = describe(self._model)
+            attention = describe(self._model)
             if heads is None:
-                own_keys = [layer for layer in self._attention.layers if not layer.shared_kv]
-                heads = [(layer.layer, head) for layer in own_keys for head in range(self._attention.query_heads)]
+                own_keys = [layer.layer for layer in attention.layers if not layer.shared_kv]
+                heads = [(layer, head) for layer in own_keys for head in range(attention.query_heads)]
             if not heads:
                 raise AttentionSpecError("No attention heads were chosen; a head set names at least one.")
             chosen = [Head(layer, head) for layer, head in heads]
-            self._attention.check_heads(chosen)
+            attention.check_heads(chosen)
         except AttentionSpecError as error:
             raise TranslationError(str(error)) from error
+        self._seam: qk_capture.Seam = SEAMS[seam](attention, chosen)
         self.heads = tuple((head.layer, head.head) for head in chosen)
-        self._seam: qk_capture.Seam = SEAMS[seam](self._attention, chosen)
-
-    @property
-    def geometry(self) -> tuple[int, int]:
-        """(layers, query heads of a layer) of the model."""
-        return len(self._attention.layers), self._attention.query_heads
-
-    @property
-    def architecture(self) -> str:
-        """The model's architecture, as transformers names it."""
-        return self._attention.architecture
+        self.geometry = len(attention.layers), attention.query_heads
+        self.architecture = attention.architecture
 
     @property
     def layout_id(self) -> str:
@@ -156,10 +149,11 @@ class HuggingFaceTranslator:
     def close(self) -> None:
         """See `Translator.close`. Waits for a draft in progress."""
         with self._lock:
+            if self._closed:
+                return
             self._closed = True
             self._caches.clear()
-            self._model = None
-            del self._seam, self._attention
+            del self._model, self._seam
             if self._device.startswith("cuda"):
                 torch.cuda.empty_cache()
 
