@@ -200,7 +200,7 @@ class Controller:
 
     def _begin(self, source: Source, ready: Ready) -> None:
         session_id = str(uuid.uuid4())
-        self.engine.start_session(session_id)
+        self.engine.start_session(session_id, source.live)
         self.subtitles.begin()
         self._feed = Feed(self.engine.send_audio, lambda *gap: self._record(Gap(*gap)))
         self._feed.level.subscribe(self.level.emit)

@@ -145,11 +145,11 @@ class EngineClient:
         self._enter(EngineState.LOADING)
         return await self._ask(command, Ready)
 
-    def start_session(self, session_id: str) -> None:
-        """Begin a session. Raises `EngineError` when the engine is not ready."""
+    def start_session(self, session_id: str, live: bool = True) -> None:
+        """Begin a session (`live`: see `Start`). Raises `EngineError` when the engine is not ready."""
         if self.state is not EngineState.READY:
             raise EngineError(self.reason or f"The engine cannot start a session: it is {self.state.value}.")
-        self._send(Start(session_id))
+        self._send(Start(session_id, live))
         self._enter(EngineState.RUNNING)
 
     def send_audio(self, audio: Audio) -> None:

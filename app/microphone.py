@@ -97,6 +97,8 @@ class MicrophoneSource:
     `overflows` counts blocks before which the sound system lost audio.
     """
 
+    live = True
+
     def __init__(self, device: str | None = None) -> None:
         self._wanted = device
         self._name = device or "microphone"

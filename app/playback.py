@@ -28,6 +28,10 @@ class FileSource:
     def fast(self) -> bool:
         return self._fast
 
+    @property
+    def live(self) -> bool:
+        return not self._fast
+
     def check(self) -> None:
         """Raises `SourceError` unless the file is there, readable, audio, and not empty."""
         with self._open():

@@ -141,7 +141,9 @@ def caption_line(event: Caption, seq: int) -> CaptionLine:
 
 def _token(token: dict[str, Any]) -> Token:
     masses = {name: _finite(token[name]) for name in ("accessible", "inaccessible", "prompt", "suffix")}
-    return Token(text=token["text"], released=token["released"], unit=token["unit"], reason=token["reason"], **masses)
+    row = tuple(_finite(mass) for mass in token.get("row", ()))
+    kept = {name: token[name] for name in ("text", "released", "unit", "reason")}
+    return Token(**kept, **masses, row=row)
 
 
 def _finite(value: float | None) -> float | None:

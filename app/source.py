@@ -81,6 +81,11 @@ class Source(Protocol):
         """What the person calls it: the file's name, the microphone's name."""
         ...
 
+    @property
+    def live(self) -> bool:
+        """Sound comes as it is spoken; false for a file that waits for the engine."""
+        ...
+
     def check(self) -> None:
         """See that it can be opened, without recording. Raises `SourceError`."""
         ...

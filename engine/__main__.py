@@ -12,11 +12,16 @@ COMMANDS = {
     "doctor": ("engine.doctor", "what this machine's engine has: models, libraries, GPUs"),
     "calibrate": ("engine.calibration.calibrate", "find a model's translation heads"),
     "evaluate": ("engine.evaluation.evaluate", "score session logs: quality, latency, erasure"),
+    "trace-plot": ("engine.evaluation.picture", "draw the attention of one traced utterance"),
     "replay": ("engine.evaluation.replay", "drive the translator from text with simulated recognition"),
 }
 BENCHMARKS = {
     "session": ("engine.benchmarks.session", "a whole session: real-time factor, lag, CPU and memory"),
     "policies": ("engine.benchmarks.policies", "quality against latency of every policy"),
+    "llamacpp": (
+        "engine.benchmarks.llamacpp",
+        "milliseconds per token of the built-in translator, alone and beside work",
+    ),
     "mt": ("engine.benchmarks.mt", "milliseconds per token of the translator's seams"),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -169,8 +170,8 @@ class SpeechGate:
         self._vad = vad or VoiceActivity()
         self._rest = np.zeros(0, np.float32)
         self._rest_s = 0.0
-        self._lead: deque[Block] = deque(maxlen=self.LEAD_WINDOWS)
-        self._kept: list[Block] = []
+        self._lead: deque[SpeechChunk] = deque(maxlen=self.LEAD_WINDOWS)
+        self._kept: list[SpeechChunk] = []
         self._spoke_until_s = 0.0
         self.speech = False
 
@@ -184,14 +185,14 @@ class SpeechGate:
         samples = np.concatenate([self._rest, samples])
         whole = len(samples) // VoiceActivity.WINDOW * VoiceActivity.WINDOW
         windows = samples[:whole].reshape(-1, VoiceActivity.WINDOW)
-        passed: list[Block] = []
+        passed: list[SpeechChunk] = []
         for at, probability in enumerate(self._vad(windows) if len(windows) else ()):
-            window = Block(windows[at], self._rest_s + at * VoiceActivity.WINDOW / SAMPLE_RATE)
+            window = SpeechChunk(windows[at], self._rest_s + at * VoiceActivity.WINDOW / SAMPLE_RATE)
             if self._take(window, float(probability), passed):
-                events += [*_joined(passed), SpeechEnd(self._spoke_until_s)]
+                events += [*joined(passed), SpeechEnd(self._spoke_until_s)]
                 passed.clear()
         self._rest, self._rest_s = samples[whole:], self._rest_s + whole / SAMPLE_RATE
-        return [*events, *_joined(passed)]
+        return [*events, *joined(passed)]
 
     def finish(self) -> list[SpeechChunk | SpeechEnd]:
         """The end of the audio: what is left of speech, and its end."""
@@ -207,7 +208,7 @@ class SpeechGate:
     def _clock_s(self) -> float:
         return self._rest_s + len(self._rest) / SAMPLE_RATE
 
-    def _take(self, window: Block, probability: float, passed: list[Block]) -> bool:
+    def _take(self, window: SpeechChunk, probability: float, passed: list[SpeechChunk]) -> bool:
         """Sort one window; true when it ends the utterance."""
         if probability >= (self.OFFSET if self.speech else self.ONSET):
             passed += [*self._lead, *self._kept, window]
@@ -245,13 +246,22 @@ class SpeechGate:
         self.speech = False
 
 
-def _joined(blocks: list[Block]) -> list[SpeechChunk | SpeechEnd]:
-    """Contiguous windows as one chunk each."""
-    chunks: list[SpeechChunk | SpeechEnd] = []
-    start = 0
-    for at in range(1, len(blocks) + 1):
-        if at == len(blocks) or abs(blocks[at].start_s - blocks[at - 1].end_s) > JITTER_S:
-            joined = np.concatenate([block.samples for block in blocks[start:at]])
-            chunks.append(SpeechChunk(joined, blocks[start].start_s))
-            start = at
-    return chunks
+def joined(events: Iterable[SpeechChunk | SpeechEnd]) -> list[SpeechChunk | SpeechEnd]:
+    """The same events with chunks that follow one another made into one."""
+    result: list[SpeechChunk | SpeechEnd] = []
+    run: list[SpeechChunk] = []
+
+    def close() -> None:
+        if run:
+            result.append(SpeechChunk(np.concatenate([chunk.samples for chunk in run]), run[0].start_s))
+            run.clear()
+
+    for event in events:
+        if isinstance(event, SpeechEnd) or (run and abs(event.start_s - run[-1].end_s) > JITTER_S):
+            close()
+        if isinstance(event, SpeechEnd):
+            result.append(event)
+        else:
+            run.append(event)
+    close()
+    return result

@@ -177,6 +177,7 @@ class Host:
             gate,
             self._emit,
             separator=separator(configured.source_lang),
+            live=command.live,
         )
 
 

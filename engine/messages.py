@@ -74,9 +74,15 @@ class Configure(Command):
 
 @dataclass(frozen=True, slots=True)
 class Start(Command):
-    """Begin a session; the session clock is 0.0 at the first audio frame."""
+    """Begin a session; the session clock is 0.0 at the first audio frame.
+
+    `live`: audio arrives as it is spoken, so what has become old is skipped to keep up. Otherwise (a file played as
+    fast as the engine takes it) every update is translated before the next one is recognised, as on a machine that is
+    always fast enough.
+    """
 
     session_id: str
+    live: bool = True
 
 
 @dataclass(frozen=True, slots=True)

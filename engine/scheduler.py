@@ -34,6 +34,7 @@ class Mailbox:
         self._condition = threading.Condition()
         self._finals: deque[Update] = deque()
         self._partial: Update | None = None
+        self._working = False
         self._closed_through = -1
         self._closed = False
         self.superseded = 0
@@ -53,16 +54,28 @@ class Mailbox:
             else:
                 self.superseded += self._partial is not None
                 self._partial = update
-            self._condition.notify()
+            self._condition.notify_all()
 
     def take(self, timeout_s: float | None = None) -> Update | None:
-        """The next update: finals in order, then the newest partial. None when closed and empty, or on time-out."""
+        """The next update: finals in order, then the newest partial. None when closed and empty, or on time-out.
+
+        Taking says that the update taken before is done with.
+        """
         with self._condition:
+            self._working = False
+            self._condition.notify_all()
             self._condition.wait_for(lambda: self._finals or self._partial or self._closed, timeout_s)
             if self._finals:
-                return self._finals.popleft()
-            update, self._partial = self._partial, None
+                update: Update | None = self._finals.popleft()
+            else:
+                update, self._partial = self._partial, None
+            self._working = update is not None
             return update
+
+    def wait_idle(self) -> None:
+        """Wait until everything put so far has been taken and is done with (or the mailbox is closed)."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._closed or not (self._finals or self._partial or self._working))
 
     def final_waiting(self) -> bool:
         """Whether a draft of a partial should make way."""

@@ -48,7 +48,7 @@ class SessionLine(_Line):
 class Token(_Line):
     """One draft token. The four masses are probabilities; null where the row was missing or not finite.
 
-    `unit`: index of the source unit with the most mass; `suffix`: mass on earlier target.
+    `unit`: index of the source unit with the most mass; `suffix`: mass on earlier target; `row`: mass of each unit.
     """
 
     schema_version: Literal[1] = Field(default=SCHEMA_VERSION, exclude=True)
@@ -60,6 +60,7 @@ class Token(_Line):
     prompt: float | None
     suffix: float | None
     reason: str
+    row: tuple[float | None, ...] = ()
 
 
 class CaptionLine(_Line):
@@ -131,6 +132,9 @@ def log_line_to_json(line: LogLine) -> str:
     data = line.model_dump(mode="json")
     if isinstance(line, CaptionLine) and line.tokens is None:
         del data["tokens"]
+    for token in data.get("tokens", ()):
+        if not token["row"]:
+            del token["row"]
     ordered = {"type": data.pop("type"), "schema_version": data.pop("schema_version"), **data}
     return json.dumps(ordered, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 

@@ -12,8 +12,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from engine.asr.contract import Recogniser, Transcript, Utterance, Word
-from engine.audio import SessionAudio, SpeechChunk, SpeechEnd, SpeechGate
+from engine.asr.contract import Recogniser, Transcript, Word
+from engine.audio import SessionAudio, SpeechChunk, SpeechEnd, SpeechGate, joined
 from engine.messages import Activity, Audio, Caption, Error, Event, Flush, Stop, Stopped
 from engine.mt.contract import CaptionState, TranslationError, TranslationSession
 from engine.scheduler import Mailbox, Update
@@ -101,6 +101,7 @@ class SpeakerSession:
         emit: Emit,
         *,
         separator: str = " ",
+        live: bool = True,
     ) -> None:
         self._session_id = session_id
         self._recogniser = recogniser
@@ -108,6 +109,8 @@ class SpeakerSession:
         self._gate = gate
         self._emit = emit
         self._separator = separator
+        self._live = live
+        recogniser.coalesce = live
         self._audio = SessionAudio()
         self._commands: queue.Queue[Command] = queue.Queue()
         self._mailbox = Mailbox()
@@ -177,7 +180,7 @@ class SpeakerSession:
         self._tell_activity()
 
     def _recognise(self, events: list[SpeechChunk | SpeechEnd]) -> None:
-        for event in events:
+        for event in joined(events) if self._live else events:
             if isinstance(event, SpeechChunk):
                 self._times.spoken_s = event.end_s
                 self._submit(self._recogniser.push(event.samples, event.start_s))
@@ -196,6 +199,8 @@ class SpeakerSession:
     def _submit(self, transcript: Transcript) -> None:
         for utterance in transcript.utterances:
             self._mailbox.put(Update(utterance, transcript.clock_s, time.monotonic()))
+            if not self._live:
+                self._mailbox.wait_idle()
 
     def _tell_activity(self) -> None:
         if self._times.now_s() < self._activity_due_s:

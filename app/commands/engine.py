@@ -13,6 +13,7 @@ COMMANDS = {
     "benchmark": "measure speed: a whole session, the translator, …",
     "evaluate": "score session logs: quality, latency, erasure",
     "replay": "drive the translator from text with simulated recognition",
+    "trace-plot": "draw the attention of one traced utterance",
     "calibrate": "find a model's translation heads",
 }
 

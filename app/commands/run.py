@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any
 
+from app.commands.engine import run_engine_command
 from app.display import display_problem
 from app.errors import UserError
 from app.export.writer import WHAT
@@ -50,10 +52,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--what", choices=WHAT, default="target", help="text in the exports (default: target)")
     parser.add_argument("--log", type=Path, metavar="PATH", help="write the session log (JSON lines)")
     parser.add_argument("--trace", action="store_true", help="show and log the decision on every draft token")
+    parser.add_argument(
+        "--trace-plot", type=Path, metavar="PNG", help="draw the attention of one utterance (source units × tokens)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run a session. Raises `UserError` when it cannot."""
+    if args.trace_plot is None:
+        return _run(args)
+    with tempfile.TemporaryDirectory() as folder:
+        args.trace = True
+        args.log = args.log or Path(folder) / "log.jsonl"
+        status = _run(args)
+        drawn = run_engine_command(["trace-plot", str(args.log), "--output", str(args.trace_plot)])
+        return status or drawn
+
+
+def _run(args: argparse.Namespace) -> int:
     options = options_from(args)
     if not args.headless and (problem := display_problem()):
         raise UserError(problem)

@@ -152,7 +152,10 @@ def _agree(draft: Draft, previous_text: str | None) -> tuple[str, ...]:
 
 
 def explain(draft: Draft, frontier: Frontier, policy: Policy, decision: Decision) -> tuple[dict[str, Any], ...]:
-    """The trace: one record per token with the keys of the session log (`suffix` is mass on earlier target)."""
+    """The trace: one record per token with the keys of the session log.
+
+    `suffix` is mass on earlier target, `row` the mass of each source unit.
+    """
     masses = provenance(draft, frontier.accessible(policy.border_margin))
     return tuple(
         {
@@ -163,9 +166,10 @@ def explain(draft: Draft, frontier: Frontier, policy: Policy, decision: Decision
             "inaccessible": inaccessible,
             "prompt": prompt,
             "suffix": suffix,
+            "row": row,
             "reason": _token_reason(at, decision),
         }
-        for at, (piece, unit, accessible, inaccessible, prompt, suffix) in enumerate(
+        for at, (piece, unit, accessible, inaccessible, prompt, suffix, row) in enumerate(
             zip(
                 draft.pieces,
                 masses.unit.tolist(),
@@ -173,6 +177,7 @@ def explain(draft: Draft, frontier: Frontier, policy: Policy, decision: Decision
                 _rounded(masses.inaccessible),
                 _rounded(draft.prompt),
                 _rounded(draft.suffix),
+                [_rounded(row) for row in draft.rows],
                 strict=True,
             )
         )

@@ -45,7 +45,12 @@ class Transcript:
 
 
 class Recogniser(Protocol):
-    """Streaming recognition of one speaker. Audio is float32 mono at 16 kHz."""
+    """Streaming recognition of one speaker. Audio is float32 mono at 16 kHz.
+
+    `coalesce`: take a push of much audio in one step, so as to catch up, instead of step by step as if it came live.
+    """
+
+    coalesce: bool
 
     def push(self, audio_chunk: NDArray[np.float32], start_s: float) -> Transcript:
         """Take audio (shape [samples]) that starts at `start_s`; a jump in time is silence."""

@@ -227,6 +227,7 @@ class Losing:
     """A source that is lost after its first block, with a gap in front of it."""
 
     name = "a microphone"
+    live = True
 
     def check(self) -> None:
         pass

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,3 +63,21 @@ def test_no_final_is_lost_and_no_partial_follows_its_final(puts: list[tuple[int,
     assert [tag for _, final, tag in taken if final] == [tag for tag, (_, final) in enumerate(puts) if final]
     closed = max((utterance_id for utterance_id, final in puts if final), default=-1)
     assert all(final or utterance_id > closed for utterance_id, final, _ in taken)
+
+
+def test_idle_means_that_what_was_taken_is_done_with() -> None:
+    mailbox, done = Mailbox(), []
+
+    def translate() -> None:
+        while (update := mailbox.take()) is not None:
+            done.append(update.tag)
+
+    worker = threading.Thread(target=translate)
+    worker.start()
+    for tag in range(50):
+        put(mailbox, 0, tag=tag)
+        mailbox.wait_idle()
+        assert done == list(range(tag + 1))
+    mailbox.close()
+    worker.join()
+    mailbox.wait_idle()
