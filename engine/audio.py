@@ -146,24 +146,34 @@ class SpeechChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class SpeechPause:
+    """The speaker has paused for a moment; the pause itself has been let through."""
+
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class SpeechEnd:
     """Silence has lasted long enough to end the utterance; `at_s`: where the speech ended."""
 
     at_s: float
 
 
+GateEvent = SpeechChunk | SpeechPause | SpeechEnd
+
+
 class SpeechGate:
     """Lets speech through, with a little lead and trail, and says when it has ended.
 
     Speech begins where a window's probability reaches `ONSET` and goes on while it stays above `OFFSET`. The silence
-    behind it is let through for `TRAIL_S` and then kept back: speech that resumes within `silence_ms` gets it back, so
-    that audio is contiguous within an utterance; otherwise the utterance ends.
+    behind it is let through for `TRAIL_S`, which makes a `SpeechPause`, and then kept back: speech that resumes within
+    `silence_ms` gets it back, so that audio is contiguous within an utterance; otherwise the utterance ends.
     """
 
     ONSET = 0.5
     OFFSET = 0.35
     LEAD_WINDOWS = 8
-    TRAIL_S = 0.2
+    TRAIL_S = 0.35
 
     def __init__(self, *, silence_ms: int, vad: VoiceActivity | None = None) -> None:
         self._silence_s = silence_ms / 1000
@@ -175,9 +185,9 @@ class SpeechGate:
         self._spoke_until_s = 0.0
         self.speech = False
 
-    def push(self, samples: Samples, start_s: float) -> list[SpeechChunk | SpeechEnd]:
+    def push(self, samples: Samples, start_s: float) -> list[GateEvent]:
         """Take audio that follows, or starts later (then what lies between is silence)."""
-        events: list[SpeechChunk | SpeechEnd] = []
+        events: list[GateEvent] = []
         if abs(start_s - self._clock_s) > JITTER_S:
             events += self._jump(start_s)
         if not len(self._rest):
@@ -185,18 +195,16 @@ class SpeechGate:
         samples = np.concatenate([self._rest, samples])
         whole = len(samples) // VoiceActivity.WINDOW * VoiceActivity.WINDOW
         windows = samples[:whole].reshape(-1, VoiceActivity.WINDOW)
-        passed: list[SpeechChunk] = []
+        passed: list[GateEvent] = []
         for at, probability in enumerate(self._vad(windows) if len(windows) else ()):
             window = SpeechChunk(windows[at], self._rest_s + at * VoiceActivity.WINDOW / SAMPLE_RATE)
-            if self._take(window, float(probability), passed):
-                events += [*joined(passed), SpeechEnd(self._spoke_until_s)]
-                passed.clear()
+            self._take(window, float(probability), passed)
         self._rest, self._rest_s = samples[whole:], self._rest_s + whole / SAMPLE_RATE
         return [*events, *joined(passed)]
 
-    def finish(self) -> list[SpeechChunk | SpeechEnd]:
+    def finish(self) -> list[GateEvent]:
         """The end of the audio: what is left of speech, and its end."""
-        events: list[SpeechChunk | SpeechEnd] = []
+        events: list[GateEvent] = []
         if self.speech:
             if len(self._rest) and not self._kept:
                 events.append(SpeechChunk(self._rest, self._rest_s))
@@ -208,27 +216,31 @@ class SpeechGate:
     def _clock_s(self) -> float:
         return self._rest_s + len(self._rest) / SAMPLE_RATE
 
-    def _take(self, window: SpeechChunk, probability: float, passed: list[SpeechChunk]) -> bool:
-        """Sort one window; true when it ends the utterance."""
+    def _take(self, window: SpeechChunk, probability: float, passed: list[GateEvent]) -> None:
+        """Sort one window into what passes, what leads and what is kept back."""
         if probability >= (self.OFFSET if self.speech else self.ONSET):
             passed += [*self._lead, *self._kept, window]
             self._lead.clear()
             self._kept.clear()
             self.speech, self._spoke_until_s = True, window.end_s
-            return False
+            return
         if not self.speech:
             self._lead.append(window)
-            return False
+            return
         silent_s = window.end_s - self._spoke_until_s
-        (passed if silent_s <= self.TRAIL_S else self._kept).append(window)
-        if silent_s < self._silence_s:
-            return False
-        self.speech = False
-        self._lead.extend(self._kept)
-        self._kept.clear()
-        return True
+        if silent_s <= self.TRAIL_S:
+            passed.append(window)
+        else:
+            if not self._kept:
+                passed.append(SpeechPause(self._spoke_until_s))
+            self._kept.append(window)
+        if silent_s >= self._silence_s:
+            passed.append(SpeechEnd(self._spoke_until_s))
+            self.speech = False
+            self._lead.extend(self._kept)
+            self._kept.clear()
 
-    def _jump(self, start_s: float) -> list[SpeechChunk | SpeechEnd]:
+    def _jump(self, start_s: float) -> list[GateEvent]:
         """Audio was lost: a long hole ends the utterance, a short one is a pause inside it."""
         if self.speech and start_s - self._spoke_until_s < self._silence_s:
             events = [SpeechChunk(self._rest, self._rest_s)] if len(self._rest) else []
@@ -246,9 +258,9 @@ class SpeechGate:
         self.speech = False
 
 
-def joined(events: Iterable[SpeechChunk | SpeechEnd]) -> list[SpeechChunk | SpeechEnd]:
+def joined(events: Iterable[GateEvent]) -> list[GateEvent]:
     """The same events with chunks that follow one another made into one."""
-    result: list[SpeechChunk | SpeechEnd] = []
+    result: list[GateEvent] = []
     run: list[SpeechChunk] = []
 
     def close() -> None:
@@ -257,11 +269,11 @@ def joined(events: Iterable[SpeechChunk | SpeechEnd]) -> list[SpeechChunk | Spee
             run.clear()
 
     for event in events:
-        if isinstance(event, SpeechEnd) or (run and abs(event.start_s - run[-1].end_s) > JITTER_S):
+        if not isinstance(event, SpeechChunk) or (run and abs(event.start_s - run[-1].end_s) > JITTER_S):
             close()
-        if isinstance(event, SpeechEnd):
-            result.append(event)
-        else:
+        if isinstance(event, SpeechChunk):
             run.append(event)
+        else:
+            result.append(event)
     close()
     return result

@@ -77,10 +77,24 @@ class Mailbox:
         with self._condition:
             self._condition.wait_for(lambda: self._closed or not (self._finals or self._partial or self._working))
 
-    def final_waiting(self) -> bool:
-        """Whether a draft of a partial should make way."""
+    def peek(self) -> Update | None:
+        """What `take` would give now, left in place."""
         with self._condition:
-            return bool(self._finals)
+            return self._finals[0] if self._finals else self._partial
+
+    @property
+    def finals(self) -> int:
+        """How many finals wait."""
+        with self._condition:
+            return len(self._finals)
+
+    def makes_way(self, utterance: Utterance) -> bool:
+        """Whether the draft of a partial should make way for a final that waits.
+
+        A final of the same words does not chase it away: it can use that very draft.
+        """
+        with self._condition:
+            return bool(self._finals) and not _same_words(self._finals[0].utterance, utterance)
 
     def close(self) -> None:
         """No more updates will come; `take` answers None once what is queued has left."""
@@ -92,3 +106,9 @@ class Mailbox:
     def drained(self) -> bool:
         with self._condition:
             return self._closed and not self._finals and self._partial is None
+
+
+def _same_words(first: Utterance, second: Utterance) -> bool:
+    """Same utterance, same words, wherever the frontier stands."""
+    words = [[word.text for word in (*side.committed, *side.tail)] for side in (first, second)]
+    return first.utterance_id == second.utterance_id and words[0] == words[1]

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 from engine.asr.contract import Recogniser, Transcript, Word
-from engine.audio import SessionAudio, SpeechChunk, SpeechEnd, SpeechGate, joined
+from engine.audio import GateEvent, SessionAudio, SpeechChunk, SpeechEnd, SpeechGate, SpeechPause, joined
 from engine.messages import Activity, Audio, Caption, Error, Event, Flush, Stop, Stopped
 from engine.mt.contract import CaptionState, TranslationError, TranslationSession
 from engine.scheduler import Mailbox, Update
@@ -166,7 +166,7 @@ class SpeakerSession:
 
     def _hear(self, batch: list[Command]) -> None:
         """Run a batch of commands; contiguous speech in it reaches the recogniser in one push."""
-        pending: list[SpeechChunk | SpeechEnd] = []
+        pending: list[GateEvent] = []
         for command in batch:
             if isinstance(command, Audio):
                 for block in self._audio.convert(command.pcm, command.sample_rate, command.channels, command.start_s):
@@ -179,11 +179,13 @@ class SpeakerSession:
         self._times.processed_s = self._audio.clock_s
         self._tell_activity()
 
-    def _recognise(self, events: list[SpeechChunk | SpeechEnd]) -> None:
+    def _recognise(self, events: list[GateEvent]) -> None:
         for event in joined(events) if self._live else events:
             if isinstance(event, SpeechChunk):
                 self._times.spoken_s = event.end_s
                 self._submit(self._recogniser.push(event.samples, event.start_s))
+            elif isinstance(event, SpeechPause):
+                self._submit(self._recogniser.pause())
             else:
                 self._submit(self._recogniser.finish())
 
@@ -232,7 +234,7 @@ class SpeakerSession:
                 utterance.tail,
                 update.clock_s,
                 utterance.final,
-                self._mailbox.final_waiting,
+                lambda: self._mailbox.makes_way(utterance),
             )
         except TranslationError as error:
             self._emit(Error("translation_failed", str(error)))

@@ -56,6 +56,10 @@ class Recogniser(Protocol):
         """Take audio (shape [samples]) that starts at `start_s`; a jump in time is silence."""
         ...
 
+    def pause(self) -> Transcript:
+        """The speaker has paused, and the pause was pushed: what is settled by it may be committed now."""
+        ...
+
     def finish(self) -> Transcript:
         """No more audio for the open utterance: commit its tail and close it."""
         ...

@@ -26,11 +26,13 @@ logger = logging.getLogger("surtitle.mt")
 
 UNHEALTHY_RATE = 0.02
 UNHEALTHY_AFTER_ROWS = 50
+MAX_ACCEPTED_TOKENS = 256
+PARTIAL_TOKENS = 16
 
 
-def partial_budget(source_tokens: int) -> int:
+def partial_budget(source_tokens: int, limit: int = PARTIAL_TOKENS) -> int:
     """New tokens of a draft of an open utterance."""
-    return min(16, max(4, source_tokens + 8))
+    return min(limit, max(4, source_tokens + 8))
 
 
 def final_budget(source_tokens: int) -> int:
@@ -54,9 +56,11 @@ class SessionHealth:
 
 @dataclass(slots=True)
 class _OpenUtterance:
-    """What is known of the utterance in progress."""
+    """What is known of the utterance in progress. `accepted`: target text shown before this session began."""
 
     utterance_id: int
+    accepted: str = ""
+    accepted_ids: list[int] | None = None
     released_ids: list[int] = field(default_factory=list)
     released: bytes = b""
     released_pieces: list[bytes] = field(default_factory=list)
@@ -69,7 +73,12 @@ class _OpenUtterance:
 
 
 class LocalTranslationSession:
-    """`TranslationSession` over a local translator. Not thread-safe: one caller at a time."""
+    """`TranslationSession` over a local translator. Not thread-safe: one caller at a time.
+
+    `history` and `accepted_prefix` continue a session that was held elsewhere: earlier (source, target) pairs, and the
+    text already shown of the utterance that comes first, which stays as it is. `partial_limit` caps the drafts of open
+    utterances, `reuse` allows decisions on cached drafts.
+    """
 
     def __init__(
         self,
@@ -81,6 +90,10 @@ class LocalTranslationSession:
         *,
         context: str = "",
         max_history: int = 0,
+        history: Sequence[tuple[str, str]] = (),
+        accepted_prefix: str = "",
+        partial_limit: int = PARTIAL_TOKENS,
+        reuse: bool = True,
         trace: bool = False,
         on_unhealthy: Callable[[str], None] | None = None,
     ) -> None:
@@ -92,7 +105,11 @@ class LocalTranslationSession:
         self._max_history = max_history
         self._trace = trace
         self._on_unhealthy = on_unhealthy
-        self._history: list[tuple[str, str]] = []
+        self._history = list(history)[-max_history:] if max_history else []
+        self._accepted = accepted_prefix
+        self._partial_limit = partial_limit
+        self._reuse = reuse
+        self._abandoned = False
         self._open = _OpenUtterance(-1)
         self.health = SessionHealth()
         self.engine_calls = 0
@@ -108,7 +125,7 @@ class LocalTranslationSession:
     ) -> CaptionState:
         """See `TranslationSession.update`. A cancelled draft leaves everything as it was (reason `superseded`)."""
         if utterance_id != self._open.utterance_id:
-            self._open = _OpenUtterance(utterance_id)
+            self._open, self._accepted = _OpenUtterance(utterance_id, self._accepted), ""
         units = tuple(word.text for word in (*committed, *tail))
         frontier = Frontier(len(committed), len(units), final)
         if not units:
@@ -126,12 +143,22 @@ class LocalTranslationSession:
         self._open.units, self._open.draft, self._open.draft_released = units, drafted, 0
         decision = self._decide(frontier)
         stages = {"mt_ms": _ms(started, made), "decide_ms": _ms(made, time.perf_counter())}
-        rewritten = self._open.covered_source != units[: len(self._open.covered_source)]
+        covered = self._open.covered_source
+        rewritten = _words(covered) != _words(units[: len(covered)])
         self._open.covered_source = units[: self._open.covered]
         self._release(decision)
         if rewritten:
             decision = replace(decision, reason=reasons.SOURCE_REWRITTEN)
         return self._state(frontier, decision, True, stages)
+
+    def needs_engine(self, utterance_id: int, committed: Sequence[Word], tail: Sequence[Word], final: bool) -> bool:
+        """Whether `update` would draft; if not, it returns in well under a millisecond."""
+        units = tuple(word.text for word in (*committed, *tail))
+        return bool(units) and (utterance_id != self._open.utterance_id or not self._can_reuse(units, final))
+
+    def abandon(self) -> None:
+        """Nobody waits for this session any more: a draft in progress ends, also that of a final. From any thread."""
+        self._abandoned = True
 
     def close(self) -> None:
         """Drop what the translator caches for this session."""
@@ -142,7 +169,7 @@ class LocalTranslationSession:
     def _can_reuse(self, units: tuple[str, ...], final: bool) -> bool:
         """Whether the cached draft still answers: same source, and not used up before the model had finished."""
         draft = self._open.draft
-        if draft is None or units != self._open.units:
+        if draft is None or units != self._open.units or not self._reuse:
             return False
         if draft.finish == "stop":
             return True
@@ -153,16 +180,26 @@ class LocalTranslationSession:
         source_lang, target_lang = self._languages
         source = Source(units, source_lang, target_lang, separator(source_lang), self._context, tuple(self._history))
         tokens = self._translator.count_tokens(source.text)
-        budget = final_budget(tokens) if final else partial_budget(tokens)
-        never: Cancel = lambda: False  # noqa: E731 - finals are never cancelled
-        draft = self._translator.draft(
-            self._session_id, source, self._open.released_ids, budget, never if final else cancel
-        )
+        budget = final_budget(tokens) if final else partial_budget(tokens, self._partial_limit)
+
+        def stop() -> bool:
+            return self._abandoned or (not final and cancel())  # a newer update never cancels a final
+
+        draft = self._translator.draft(self._session_id, source, self._prefill(), budget, stop)
         self.engine_calls += 1
         if draft.finish == "cancelled":
             return None
         self._count_rows(draft)
         return clean(draft, units, self._open.released_pieces)
+
+    def _prefill(self) -> list[int]:
+        """Target tokens the draft continues: what was accepted elsewhere, then what was released here."""
+        state = self._open
+        if state.accepted_ids is None:
+            # Of a very long text the end suffices, and the source must find room beside it.
+            ids = self._translator.encode_target(state.accepted) if state.accepted else []
+            state.accepted_ids = ids[-MAX_ACCEPTED_TOKENS:]
+        return state.accepted_ids + state.released_ids
 
     def _count_rows(self, draft: Draft) -> None:
         masses = provenance(draft, 0)
@@ -195,9 +232,9 @@ class LocalTranslationSession:
         decision = self._decide(frontier)
         self._release(decision)
         grew = self._open.draft_released > before
-        if grew and not frontier.final:
+        if grew:
             decision = replace(decision, reason=reasons.COMMIT_FAST_PATH)
-        elif not grew and not frontier.final:
+        elif not frontier.final:
             decision = replace(decision, reason=reasons.PREFIX_UNCHANGED)
         return self._state(frontier, decision, False, {"decide_ms": _ms(started, time.perf_counter())})
 
@@ -209,7 +246,8 @@ class LocalTranslationSession:
             frontier,
             self._policy,
             previous_text=self._open.previous_text,
-            prefill_words=_prefill_words(self._open.released, draft, self._open.draft_released),
+            prefill_words=len(self._open.accepted.split())
+            + _prefill_words(self._open.released, draft, self._open.draft_released),
         )
 
     def _release(self, decision: Decision) -> None:
@@ -230,10 +268,11 @@ class LocalTranslationSession:
         self, frontier: Frontier, decision: Decision, engine_call: bool, stages: dict[str, float]
     ) -> CaptionState:
         state, draft = self._open, self._open.draft
-        stable = _show(state.released)
+        stable = _show(state.released, state.accepted)
         held = ""
         if draft is not None and not frontier.final and decision.reason != reasons.EMPTY_SOURCE:
-            held = _show(state.released + b"".join(draft.pieces[state.draft_released :]))[len(stable) :]
+            rest = b"".join(draft.pieces[state.draft_released :])
+            held = _show(state.released + rest, state.accepted)[len(stable) :]
         if frontier.final:
             self._remember(frontier, stable)
         tokens = explain(draft, frontier, self._policy, decision) if self._trace and draft and decision.verdicts else ()
@@ -261,13 +300,19 @@ def _prefill_words(released: bytes, draft: Draft, draft_released: int) -> int:
     return len(released[: len(released) - own].split())
 
 
+def _words(units: Sequence[str]) -> list[str]:
+    """Units by their letters: a comma that comes or goes rewrites nothing."""
+    return ["".join(filter(str.isalnum, unit)).casefold() for unit in units]
+
+
 def _text_behind(draft: Draft, tokens: int) -> str:
     return b"".join(draft.pieces[tokens:]).decode("utf-8", errors="ignore")
 
 
-def _show(data: bytes) -> str:
-    """Released bytes as text: no leading space, an unfinished character at the end left out."""
-    return data.decode("utf-8", errors="ignore").lstrip()
+def _show(data: bytes, accepted: str = "") -> str:
+    """Released bytes as text behind what was accepted: no leading space, an unfinished character at the end left out."""
+    text = data.decode("utf-8", errors="ignore")
+    return accepted + (text if accepted and not accepted[-1].isspace() else text.lstrip())
 
 
 def _ms(start: float, end: float) -> float:

@@ -36,7 +36,8 @@ def test_a_final_supersedes_partials_of_its_utterance_and_earlier_ones() -> None
     mailbox = Mailbox()
     put(mailbox, 1)
     put(mailbox, 1, final=True)
-    assert mailbox.final_waiting()
+    assert mailbox.makes_way(Utterance(0, ()))
+    assert not mailbox.makes_way(Utterance(1, ()))  # the same words
     put(mailbox, 1)  # a stale partial must not come back as a next utterance
     put(mailbox, 0)
     assert drain(mailbox) == [(1, True, 0)]
