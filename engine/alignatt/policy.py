@@ -29,6 +29,7 @@ SOURCE_REWRITTEN = "alignatt:source_rewritten"
 HOLD_N = "policy:hold_n"
 LOCAL_AGREEMENT = "policy:local_agreement"
 WAIT_K = "policy:wait_k"
+HOLD_BACK = "policy:hold_back"
 PREFIX_UNCHANGED = "scheduler:source_prefix_unchanged"
 EMPTY_SOURCE = "scheduler:empty_source"
 SUPERSEDED = "scheduler:superseded"
@@ -44,7 +45,8 @@ class Policy:
     `alignatt` withholds a token when its mass beyond the frontier is at least `soft_edge` and more than `theta` of its
     source mass, or when its accessible mass is below `min_accessible`. `border_margin`: the last committed units that
     still count as inaccessible. `hold_n` and `wait_k` count target words. `top_k`: heads used of the head set.
-    `fallback`: the policy that takes over when capture is unhealthy.
+    `fallback`: the policy that takes over when capture is unhealthy. Under every policy, `hold_back` target words at the
+    end of what would be released stay held, and fewer than `min_emit` words of a draft are not released at all.
     """
 
     name: Literal["alignatt", "hold_n", "local_agreement", "wait_k"] = "alignatt"
@@ -55,6 +57,8 @@ class Policy:
     min_accessible: Mass = 0.0
     hold_n: Count = 3
     wait_k: Count = 3
+    hold_back: Count = 0
+    min_emit: Count = 0
     fallback: Literal["hold_n", "local_agreement"] = "local_agreement"
 
     __pydantic_config__: ClassVar[Any] = {"extra": "forbid"}
@@ -100,8 +104,11 @@ def decide(
     else:
         verdicts = _agree(draft, previous_text)
     passed = next((at for at, verdict in enumerate(verdicts) if verdict), tokens)
-    released = safe_cut(draft.pieces, passed, draft.finish)
-    if passed < tokens:
+    allowed = safe_cut(draft.pieces, passed, draft.finish)
+    released = _hold_back(draft, allowed, policy)
+    if released < allowed:
+        reason = HOLD_BACK
+    elif passed < tokens:
         reason = verdicts[passed]
     else:
         reason = draft.finish if released == tokens else UNIT_INCOMPLETE
@@ -136,6 +143,17 @@ def _hold_words(draft: Draft, words: int, reason: str) -> tuple[str, ...]:
     starts = [*word_starts(draft.pieces), len(draft.pieces)]
     limit = starts[min(max(words, 0), len(starts) - 1)]
     return ("",) * limit + (reason,) * (len(draft.pieces) - limit)
+
+
+def _hold_back(draft: Draft, allowed: int, policy: Policy) -> int:
+    """What of the first `allowed` tokens remains after `hold_back` and `min_emit`; monotone in `allowed`."""
+    if not (policy.hold_back or policy.min_emit):
+        return allowed
+    starts = [at for at in word_starts(draft.pieces) if at < allowed]
+    words = len(starts) - policy.hold_back
+    if words < max(1, policy.min_emit):
+        return 0
+    return safe_cut(draft.pieces, starts[words], draft.finish) if policy.hold_back else allowed
 
 
 def _agree(draft: Draft, previous_text: str | None) -> tuple[str, ...]:
