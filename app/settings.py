@@ -6,9 +6,10 @@ import json
 import logging
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from app.files import reason, replace_file
+from app.window_settings import WindowSettings
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +23,7 @@ class Settings(BaseModel):
     source_lang: str = "en"
     target_lang: str = "de"
     microphone: str | None = None
+    window: WindowSettings = Field(default_factory=WindowSettings)
 
 
 def load_settings(path: Path) -> tuple[Settings, str | None]:
