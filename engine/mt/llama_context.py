@@ -273,8 +273,11 @@ def _load_model(path: Path, progress: Progress | None) -> int:
     _complaints.clear()
     model = api.llama_model_load_from_file(os.fsencode(path), params)
     if not model:
-        why = next((line for line in _complaints if "error" in line), "; ".join(_complaints)).rstrip(".")
-        raise TranslationError(f"The model file {path} is damaged or not supported: {why or 'it does not load'}.")
+        if any("alloc" in line for line in _complaints):
+            raise TranslationError(f"There is not enough memory for {path.name}; close other programs and try again.")
+        why = next((line for line in _complaints if "error" in line), "; ".join(_complaints))
+        why = why.rpartition("error loading model: ")[2].rstrip(".") or "it does not load"
+        raise TranslationError(f"The model file {path} is damaged or not supported, fetch it again: {why}.")
     if api.llama_model_has_encoder(model) or not api.llama_model_has_decoder(model):
         api.llama_model_free(model)
         raise TranslationError(f"{path.name} is not a decoder-only language model; choose another model.")
