@@ -8,6 +8,7 @@ import logging
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ from typing import Any
 
 import torch
 import transformers
-from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+from safetensors import SafetensorError
+from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as hf_logging
 
 from engine.mt.contract import Progress, TranslationError
@@ -26,6 +28,7 @@ logger = logging.getLogger("surtitle.mt")
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 _CONVERSION = 1  # part of the cache's folder names; raise it when converted files change
 _SAMPLE_BYTES = 1 << 20
+_ABANDONED_AFTER_S = 6 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +75,16 @@ def load(
     report(share, f"Loading {path.name}")
     with _quiet(), _one_sentence(path):
         tokeniser = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=DTYPES[dtype], attn_implementation=implementation, local_files_only=True
+        model, found = AutoModelForCausalLM.from_pretrained(
+            folder,
+            dtype=DTYPES[dtype],
+            attn_implementation=implementation,
+            local_files_only=True,
+            output_loading_info=True,
         )
+        if absent := sorted(found["missing_keys"]):
+            # transformers would go on with random numbers
+            raise TranslationError(f"The model {path} is incomplete: {absent[0]} is not among its weights.")
         model = model.to(device).eval()
     report(1.0, f"Loaded {path.name}")
     text = model.config.get_text_config()
@@ -92,6 +102,7 @@ def convert(gguf: Path, cache: Path, progress: Progress) -> Path:
         return folder
     with _one_sentence(gguf):
         cache.mkdir(parents=True, exist_ok=True)
+        _forget_interrupted(cache, gguf.stem)
         part = Path(tempfile.mkdtemp(prefix=f".{gguf.stem}-", dir=cache))
     try:
         with _quiet(), _one_sentence(gguf):
@@ -107,6 +118,8 @@ def convert(gguf: Path, cache: Path, progress: Progress) -> Path:
 
 
 def _convert(gguf: Path, folder: Path, progress: Progress) -> None:
+    from transformers import GgufConfig
+
     progress(0.0, f"Converting {gguf.name} (once): weights")
     model = AutoModelForCausalLM.from_pretrained(
         gguf.parent,
@@ -120,6 +133,13 @@ def _convert(gguf: Path, folder: Path, progress: Progress) -> None:
     progress(0.7, f"Converting {gguf.name} (once): tokeniser")
     AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name, local_files_only=True).save_pretrained(folder)
     progress(1.0, f"Converted {gguf.name}")
+
+
+def _forget_interrupted(cache: Path, stem: str) -> None:
+    """Remove what conversions left that were killed; one that still runs is younger."""
+    for folder in cache.glob(f".{stem}-*"):
+        if time.time() - folder.stat().st_mtime > _ABANDONED_AFTER_S:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _fingerprint(file: Path) -> str:
@@ -151,7 +171,7 @@ def _one_sentence(path: Path) -> Iterator[None]:
         yield
     except TranslationError:
         raise
-    except (OSError, RuntimeError, ValueError, KeyError, ImportError, MemoryError) as error:
+    except (OSError, RuntimeError, ValueError, KeyError, ImportError, MemoryError, SafetensorError) as error:
         logger.warning("loading %s with transformers %s failed", path, transformers.__version__, exc_info=True)
         reason = str(error).strip().split("\n")[0].rstrip(".") or type(error).__name__
         raise TranslationError(f"The model {path} cannot be loaded: {reason}.") from error

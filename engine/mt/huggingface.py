@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import threading
 from collections.abc import Sequence
@@ -75,6 +76,9 @@ class HuggingFaceTranslator:
         )
         self._name = path.name
         self._model = loaded.model
+        # renamed in transformers 5.24; environments of vLLM have an earlier one
+        known = inspect.signature(loaded.model.forward).parameters
+        self._cache_option = "cache" if "cache" in known else "past_key_values"
         self._device, self._dtype = device, dtype
         self._n_ctx = min(n_ctx, loaded.max_positions)
         self._tokens = HfTokens(loaded.tokeniser, loaded.model_type, loaded.end_ids)
@@ -262,9 +266,9 @@ class HuggingFaceTranslator:
         try:
             output = self._model(
                 input_ids=torch.tensor([ids], device=self._device),
-                cache=text.cache,
                 use_cache=True,
                 logits_to_keep=1,
+                **{self._cache_option: text.cache},
                 **self._seam.options,
             )
         except (RuntimeError, MemoryError, AttentionSpecError) as error:
