@@ -13,6 +13,7 @@ COMMANDS = {
     "calibrate": ("engine.calibration.calibrate", "find a model's translation heads"),
     "evaluate": ("engine.evaluation.evaluate", "score session logs: quality, latency, erasure"),
     "trace-plot": ("engine.evaluation.picture", "draw the attention of one traced utterance"),
+    "mt-server": ("engine.server.command", "serve a translator to other programs (protocol v1)"),
     "replay": ("engine.evaluation.replay", "drive the translator from text with simulated recognition"),
 }
 BENCHMARKS = {
@@ -22,6 +23,7 @@ BENCHMARKS = {
         "engine.benchmarks.llamacpp",
         "milliseconds per token of the built-in translator, alone and beside work",
     ),
+    "server": ("engine.benchmarks.server", "the MT server: round trips, release on commit, many sessions"),
     "mt": ("engine.benchmarks.mt", "milliseconds per token of the translator's seams"),
 }
 

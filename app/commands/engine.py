@@ -14,6 +14,7 @@ COMMANDS = {
     "evaluate": "score session logs: quality, latency, erasure",
     "replay": "drive the translator from text with simulated recognition",
     "trace-plot": "draw the attention of one traced utterance",
+    "mt-server": "serve a translator to other programs",
     "calibrate": "find a model's translation heads",
 }
 

@@ -113,6 +113,7 @@ class LocalTranslationSession:
         self._open = _OpenUtterance(-1)
         self.health = SessionHealth()
         self.engine_calls = 0
+        self.released_tokens = 0
 
     def update(
         self,
@@ -155,6 +156,11 @@ class LocalTranslationSession:
         """Whether `update` would draft; if not, it returns in well under a millisecond."""
         units = tuple(word.text for word in (*committed, *tail))
         return bool(units) and (utterance_id != self._open.utterance_id or not self._can_reuse(units, final))
+
+    @property
+    def held_tokens(self) -> int:
+        """Draft tokens of the open utterance that are not stable."""
+        return len(self._open.draft.pieces) - self._open.draft_released if self._open.draft else 0
 
     def abandon(self) -> None:
         """Nobody waits for this session any more: a draft in progress ends, also that of a final. From any thread."""
@@ -259,6 +265,7 @@ class LocalTranslationSession:
         state.released_pieces += draft.pieces[done:upto]
         state.released += b"".join(draft.pieces[done:upto])
         state.draft_released = upto
+        self.released_tokens += upto - done
         if upto > done:
             looked_at = provenance(trim(draft, upto, draft.finish), 0).unit[done:]
             state.covered = max(state.covered, int(looked_at.max()) + 1)
