@@ -1,27 +1,38 @@
-"""How the window looks: one value that every widget is given."""
+"""How the window looks: one value that every widget is given, made from the settings and the theme."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from PySide6.QtGui import QColor, QFont
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QFont, QGuiApplication, QTextCharFormat
+
+from app.window_settings import WindowSettings
 
 CONTRAST = 4.5  # least ratio of text to background, WCAG AA
+BAR_ALPHA = 216  # the state line stays readable however far the background lets the desktop through
+SOURCE_SHARE = 0.62  # size of the source line's letters, of the subtitles'
+MARKS = {
+    "dots": QTextCharFormat.UnderlineStyle.DotLine,
+    "dashes": QTextCharFormat.UnderlineStyle.DashUnderline,
+    "wave": QTextCharFormat.UnderlineStyle.WaveUnderline,
+    "line": QTextCharFormat.UnderlineStyle.SingleUnderline,
+}
 
 
-def _font() -> QFont:
+def _font(points: float = 24.0) -> QFont:
     font = QFont()
-    font.setPointSizeF(24)
+    font.setPointSizeF(points)
     font.setWeight(QFont.Weight.Medium)
     return font
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Colours are drawn on `background`, which lets the desktop through; `lines` sets the height a window starts with.
+    """Colours are drawn on `background`, which lets the desktop through; `lines` sets the height of the window.
 
-    Held text differs from stable text in lightness and by a dotted line under it, never by width: when it becomes
-    stable, no letter moves.
+    Held text differs from stable text in lightness and by a mark under it, never by width: when it becomes stable, no
+    letter moves. Without `show_held` it is not shown at all. `outline_px` is the width of the line around letters.
     """
 
     font: QFont = field(default_factory=_font)
@@ -32,8 +43,84 @@ class Look:
     quiet: QColor = field(default_factory=lambda: QColor(190, 198, 208))
     warning: QColor = field(default_factory=lambda: QColor(255, 205, 120))
     accent: QColor = field(default_factory=lambda: QColor(120, 200, 255))
+    outline: QColor = field(default_factory=lambda: QColor(0, 0, 0))
+    outline_px: float = 0.0
+    mark: QTextCharFormat.UnderlineStyle = QTextCharFormat.UnderlineStyle.DotLine
+    show_held: bool = True
+    source_line: bool = False
+    smooth: bool = True
     radius: int = 14
     margin: int = 16
+
+    @property
+    def bar_background(self) -> QColor:
+        """Behind the state line: the background, but never more transparent than it takes to read."""
+        return QColor(
+            self.background.red(),
+            self.background.green(),
+            self.background.blue(),
+            max(self.background.alpha(), BAR_ALPHA),
+        )
+
+    @property
+    def source_font(self) -> QFont:
+        """The font of the source line."""
+        font = QFont(self.font)
+        font.setPointSizeF(max(8.0, self.font.pointSizeF() * SOURCE_SHARE))
+        return font
+
+
+_LIGHT = {
+    "background": (250, 250, 251, 216),
+    "stable": (16, 18, 22),
+    "held": (72, 80, 92),
+    "quiet": (64, 72, 84),
+    "warning": (128, 60, 0),
+    "accent": (0, 92, 168),
+    "outline": (255, 255, 255),
+}
+
+
+def light() -> Look:
+    """The look on a light background."""
+    return replace(Look(), **{name: QColor(*parts) for name, parts in _LIGHT.items()})
+
+
+def is_dark(theme: str) -> bool:
+    """Whether a theme means the dark look here; a system that says nothing gets it, as subtitles mostly are."""
+    if theme != "system":
+        return theme == "dark"
+    return QGuiApplication.styleHints().colorScheme() is not Qt.ColorScheme.Light
+
+
+def look_of(settings: WindowSettings) -> Look:
+    """The look that the settings ask for."""
+    base = Look() if is_dark(settings.theme) else light()
+    font = _font(settings.font_pt)
+    if settings.font:
+        font.setFamilies([settings.font, *font.families()])
+    if settings.bold:
+        font.setWeight(QFont.Weight.Bold)
+    background = QColor(settings.background) if settings.background else QColor(base.background)
+    background.setAlphaF(settings.opacity)
+    colours = {name: QColor(value) for name in ("stable", "held", "outline") if (value := getattr(settings, name))}
+    return replace(
+        base,
+        font=font,
+        lines=settings.lines,
+        background=background,
+        outline_px=settings.outline_px,
+        mark=MARKS[settings.mark],
+        show_held=not settings.reading_mode,
+        source_line=settings.source_line,
+        smooth=settings.smooth,
+        **colours,
+    )
+
+
+def worst_contrast(text: QColor, background: QColor) -> float:
+    """The least contrast of text on a translucent background, whatever desktop lies behind it."""
+    return min(contrast(text, blend(background, QColor(desktop))) for desktop in ("white", "black"))
 
 
 def blend(over: QColor, under: QColor) -> QColor:
