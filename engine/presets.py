@@ -57,6 +57,8 @@ class TranslatorPreset(_Strict):
     heads: str
     prompt: Literal["few_shot", "chat"] = "chat"
     threads: int = Field(default=1, ge=1, le=64)
+    device: str = Field(default="auto", pattern=r"^(auto|cpu|cuda(:\d+)?)$")  # this and dtype: of the huggingface seams
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     context_tokens: int = Field(default=1024, ge=256, le=131072)
     max_history_utterances: int = Field(default=0, ge=0, le=16)
     mt_vllm_enforce_eager: bool = False

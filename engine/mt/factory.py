@@ -6,9 +6,10 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from engine.alignatt.heads import HeadSet, load_head_set
-from engine.models import resolve
+from engine.models import cache_folder, resolve
 from engine.mt.contract import Progress, TranslationError, Translator
 from engine.presets import Preset, resources
 
@@ -35,6 +36,23 @@ class Order:
     def heads(self) -> tuple[tuple[int, int], ...]:
         """The (layer, head)s that the policy reads."""
         return tuple((head.layer, head.head) for head in self.head_set.top(self.preset.policy.top_k))
+
+    @property
+    def head_set_name(self) -> str:
+        """The head set, as logs name it."""
+        return f"{self.preset.translator.heads}/{self.head_set.direction}"
+
+
+class _Local(Translator, Protocol):
+    """What is asked of a translator on this machine before it is used."""
+
+    @property
+    def geometry(self) -> tuple[int, int]: ...
+
+    @property
+    def layout_id(self) -> str: ...
+
+    def warm_up(self, source_lang: str, target_lang: str) -> None: ...
 
 
 def create_translator(preset: Preset, source_lang: str, target_lang: str, progress: Progress) -> Translator:
@@ -81,8 +99,42 @@ def _open_llamacpp(order: Order) -> Translator:
         threads=wanted.threads,
         n_ctx=wanted.context_tokens,
         progress=order.progress,
-        head_set_name=f"{wanted.heads}/{order.head_set.direction}",
+        head_set_name=order.head_set_name,
     )
+    return _made_ready(order, translator)
+
+
+def _open_huggingface(order: Order) -> Translator:
+    wanted = order.preset.translator
+    if wanted.seam not in ("hf_eager", "hf_qk_fast"):
+        raise TranslationError(
+            f"transformers has no seam '{wanted.seam}'; set translator.seam to hf_qk_fast or hf_eager."
+        )
+    try:
+        from engine.mt.huggingface import HuggingFaceTranslator
+    except (ImportError, OSError, RuntimeError) as error:
+        raise TranslationError(
+            f"torch and transformers cannot be loaded ({error}): pip install 'surtitle[torch]'."
+        ) from error
+    translator = HuggingFaceTranslator(
+        order.path,
+        wanted.prompt,
+        order.heads,
+        order.head_set.query_row,
+        seam=wanted.seam,
+        cache=cache_folder(),
+        dtype=wanted.dtype,
+        device=wanted.device,
+        threads=wanted.threads,
+        n_ctx=wanted.context_tokens,
+        progress=order.progress,
+        head_set_name=order.head_set_name,
+    )
+    return _made_ready(order, translator)
+
+
+def _made_ready(order: Order, translator: _Local) -> Translator:
+    """The translator, once its model fits the head set and its fixed prompt is computed; otherwise it is closed."""
     try:
         order.head_set.check_model(order.path.name, *translator.geometry)
         _compare_layouts(order.head_set, translator.layout_id)
@@ -104,4 +156,7 @@ def _compare_layouts(head_set: HeadSet, layout_id: str) -> None:
         )
 
 
-_OPENERS: dict[str, Callable[[Order], Translator]] = {"llamacpp": _open_llamacpp}
+_OPENERS: dict[str, Callable[[Order], Translator]] = {
+    "llamacpp": _open_llamacpp,
+    "huggingface": _open_huggingface,
+}

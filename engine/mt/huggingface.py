@@ -40,10 +40,9 @@ class HuggingFaceTranslator:
     `seam`: "hf_eager" or "hf_qk_fast". `heads`: (layer, head)s whose mean is a token's row, None for every head whose
     layer computes its own keys. `query_row`: "predicting" or "own", see `HeadSet`. `device`: "cpu", "cuda", "cuda:1"
     or "auto"; `dtype`: "float32", "bfloat16", or "auto". `threads` holds for the whole process; None leaves torch's
-    choice.
-    `heads` (in the order of `teacher_force`), `geometry` (layers, query heads of a layer) and `architecture` are as read
-    from the model. One lock: a draft of one session waits for that of another. Raises `TranslationError` for an
-    unusable model and for heads that it does not have or that share another layer's keys.
+    choice. The attributes `heads` (in the order of `teacher_force`), `geometry` (layers, query heads of a layer) and
+    `architecture` are as read from the model. One lock: a draft of one session waits for that of another. Raises
+    `TranslationError` for an unusable model and for heads that it does not have or that share another layer's keys.
     """
 
     supports_shared_kv = False

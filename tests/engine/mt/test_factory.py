@@ -90,10 +90,20 @@ def test_llama_cpp_that_cannot_be_loaded_is_one_sentence(monkeypatch: pytest.Mon
         create(laptop())
 
 
-def test_a_seam_of_another_translator_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_transformers_that_cannot_be_loaded_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(factory, "resolve", lambda model, progress: Path(model))
-    with pytest.raises(TranslationError, match="no seam 'vllm_tap'"):
-        create(laptop(seam="vllm_tap"))
+    monkeypatch.setitem(sys.modules, "engine.mt.huggingface", None)
+    with pytest.raises(
+        TranslationError, match=r"torch and transformers cannot be loaded .* pip install 'surtitle\[torch\]'\.$"
+    ):
+        create(laptop(kind="huggingface", seam="hf_qk_fast"))
+
+
+@pytest.mark.parametrize(("kind", "seam"), [("llamacpp", "vllm_tap"), ("huggingface", "cb_eval")])
+def test_a_seam_of_another_translator_is_refused(kind: str, seam: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(factory, "resolve", lambda model, progress: Path(model))
+    with pytest.raises(TranslationError, match=f"no seam '{seam}'"):
+        create(laptop(kind=kind, seam=seam))
 
 
 def test_a_model_that_does_not_exist() -> None:

@@ -19,9 +19,11 @@ from engine.alignatt.draft import Draft
 from engine.alignatt.units import split_units
 from engine.models import cache_folder, resolve
 from engine.mt.contract import Source
+from engine.mt.factory import create_translator
 from engine.mt.huggingface import HuggingFaceTranslator
 from engine.mt.llamacpp import LlamaCppTranslator
 from engine.mt.prompt import FewShotLayout, byte_spans, unit_of_tokens
+from engine.presets import load_preset
 
 pytestmark = [pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -132,6 +134,19 @@ def test_commas_belong_to_their_words(translators: dict[str, HuggingFaceTranslat
     start, end = spans[0][0], spans[-1][1]
     inside = [owner for owner, (a, b) in zip(owners, tokens.spans, strict=True) if a < end and b > start]
     assert inside == [0, 0, 1, 1, 2, 3, 3]
+
+
+def test_a_preset_opens_it() -> None:
+    changes = {"kind": "huggingface", "seam": "hf_qk_fast", "device": "cpu"}
+    preset = load_preset("laptop", {f"translator.{key}": value for key, value in changes.items()})
+    told: list[float] = []
+    translator = create_translator(preset, "en", "de", lambda fraction, text: told.append(fraction))
+    try:
+        assert (translator.health.mode, translator.health.self_test) == ("hf_qk_fast", "passed")
+        assert told == sorted(told)
+        assert told[-1] == 1.0
+    finally:
+        translator.close()
 
 
 def test_the_conversion_is_made_once(translators: dict[str, HuggingFaceTranslator]) -> None:
