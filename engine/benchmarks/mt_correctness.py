@@ -1,6 +1,6 @@
 """Many requests through one mode of a captured engine, every row looked at: `surtitle benchmark mt --correctness MODE`.
 
-Prompts of 30 to 1,500 tokens, half of them growing out of an earlier one (prefix hits), 8 to 20 new tokens, so many at
+Prompts of 30 to 1,500 tokens, half of them growing out of an earlier one (prefix hits), 8 to 20 new tokens, several at
 once; one request in ten is checked against the engine's own attention output. The artefact is written as it grows, and
 a run that finds one goes on where it ended.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,25 +25,22 @@ CHECK_EVERY = 10
 SAVE_EVERY = 50
 
 
-def run(subject: Subject, mode: str, requests: int, at_once: int, path: Path, kv_cache_gib: float) -> dict[str, Any]:
-    """The artefact's content. Resumes from `path` when it holds a run of the same kind."""
-    report = _load(
-        path,
-        {"mode": mode, "at_once": at_once, "model": subject.folder.name, "heads": [list(h) for h in subject.heads]},
-    )
+def run(subject: Subject, mode: str, wanted: dict[int, int], path: Path, kv_cache_gib: float) -> dict[str, Any]:
+    """The artefact's content. `wanted`: requests by how many run at once. Resumes from `path` where it fits."""
+    kind = {"mode": mode, "model": subject.folder.name, "heads": [list(head) for head in subject.heads]}
+    report = _load(path, kind)
+    eager = mode == "eager"
     engine = start(
-        subject.settings(
-            enforce_eager=mode == "eager", cudagraph_mode="NONE" if mode == "eager" else mode, kv_cache_gib=kv_cache_gib
-        )
+        subject.settings(enforce_eager=eager, cudagraph_mode="NONE" if eager else mode, kv_cache_gib=kv_cache_gib)
     )
     try:
-        report |= {
-            "capture_mode": engine.mode.label,
-            "failed": engine.mode.reason,
-            "environment": environment(subject.device),
-        }
+        report |= {"capture_mode": engine.mode.label, "failed": engine.mode.reason}
+        report["environment"] = environment(subject.device)
         if engine.mode.verified:
-            _requests(engine, report, requests, at_once, path, int(subject.config().get_text_config().vocab_size))
+            vocabulary = int(subject.config().get_text_config().vocab_size)
+            for at_once, requests in wanted.items():
+                counts = report["at_once"].setdefault(str(at_once), _no_counts())
+                _requests(engine, counts, requests, at_once, vocabulary, lambda: _save(path, report))
             report["info"] = engine.ask_info()
         _save(path, report)
     finally:
@@ -51,44 +48,48 @@ def run(subject: Subject, mode: str, requests: int, at_once: int, path: Path, kv
     return report
 
 
+def bad_rows(report: dict[str, Any]) -> int:
+    """Rows that were missing, not finite or no distribution."""
+    names = ("rows_missing", "rows_nonfinite", "rows_not_summing")
+    return sum(counts[name] for counts in report["at_once"].values() for name in names)
+
+
 def _load(path: Path, kind: dict[str, Any]) -> dict[str, Any]:
     if path.is_file():
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if all(found.get(name) == value for name, value in kind.items()):
             return found
-    counts = ("requests", "tokens", "rows_missing", "rows_nonfinite", "rows_not_summing", "checked", "prefix_hits",
-              "beyond_window_512")  # fmt: skip
+    return {**kind, "at_once": {}}
+
+
+def _no_counts() -> dict[str, Any]:
+    names = ("requests", "tokens", "rows_missing", "rows_nonfinite", "rows_not_summing", "checked", "prefix_hits")
     return {
-        **kind,
-        **dict.fromkeys(counts, 0),
-        "longest_prompt": 0,
-        "shortest_prompt": 1 << 30,
-        "errors": {},
-        "seconds": 0.0,
-    }
+        **dict.fromkeys((*names, "beyond_window_512", "longest_prompt"), 0),
+        "shortest_prompt": 1 << 30, "errors": {}, "seconds": 0.0,
+    }  # fmt: skip
 
 
 def _requests(
-    engine: CaptureEngine, report: dict[str, Any], wanted: int, at_once: int, path: Path, vocabulary: int
+    engine: CaptureEngine, counts: dict[str, Any], wanted: int, at_once: int, vocabulary: int, save: Callable[[], None]
 ) -> None:
-    rng = random.Random(report["requests"])
+    rng = random.Random(counts["requests"] * 100 + at_once)
     earlier: list[list[int]] = []
     running: list[tuple[RowRequest, int, list[int], Job]] = []
-    began, before = time.monotonic(), report["seconds"]
-    started = report["requests"]
+    began, before, started = time.monotonic(), counts["seconds"], counts["requests"]
     while started < wanted or running:
         while started < wanted and len(running) < at_once:
-            ids, count = _prompt(rng, earlier, vocabulary), rng.randint(8, 20)
-            source = rng.randrange(1, len(ids) // 2)
-            row = RowRequest(source, rng.randrange(1, len(ids) // 2), len(ids) - rng.randrange(0, 4), len(ids) - 1,
-                             check=started % CHECK_EVERY == 0)  # fmt: skip
-            running.append((row, count, ids, engine.submit(ids, count, rows=row, ignore_end=True)))
+            ids, new = _prompt(rng, earlier, vocabulary), rng.randint(8, 20)
+            half, check = len(ids) // 2, started % CHECK_EVERY == 0
+            span = rng.randrange(1, half), rng.randrange(1, half)
+            row = RowRequest(*span, len(ids) - rng.randrange(0, 4), len(ids) - 1, check)
+            running.append((row, new, ids, engine.submit(ids, new, rows=row, ignore_end=True)))
             started += 1
-        row, count, ids, job = running.pop(0)
-        _judge(report, row, count, ids, engine.wait(job))
-        report["seconds"] = before + time.monotonic() - began
-        if report["requests"] % SAVE_EVERY == 0:
-            _save(path, report)
+        row, new, ids, job = running.pop(0)
+        _judge(counts, row, new, ids, engine.wait(job))
+        counts["seconds"] = round(before + time.monotonic() - began, 2)
+        if counts["requests"] % SAVE_EVERY == 0:
+            save()
 
 
 def _prompt(rng: random.Random, earlier: list[list[int]], vocabulary: int) -> list[int]:

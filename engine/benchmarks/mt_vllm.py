@@ -34,7 +34,9 @@ def measure(subject: Subject, eager: bool, mode: str, repeats: int, on_off: int)
         try:
             if capture and not engine.mode.verified:
                 return {**result, "captured": {**part, "failed": engine.mode.reason}}
-            part |= _timings(engine, cases, repeats, on_off, capture)
+            part |= _requests(engine, cases, repeats, capture)
+            if not eager:
+                part |= _comparison(engine, cases, repeats, on_off, capture)
             if capture:
                 part["info"] = engine.ask_info()
                 result["captured"] = part
@@ -46,11 +48,18 @@ def measure(subject: Subject, eager: bool, mode: str, repeats: int, on_off: int)
     return result
 
 
-def _timings(engine: CaptureEngine, cases: Sequence[Case], repeats: int, on_off: int, capture: bool) -> dict[str, Any]:
+def _requests(engine: CaptureEngine, cases: Sequence[Case], repeats: int, capture: bool) -> dict[str, Any]:
+    """The method's figure: one warm-up pass, then the hot ones."""
     _hot(engine, cases, 1, NEW_TOKENS, capture)
     rows, tokens = _hot(engine, cases, repeats, NEW_TOKENS, capture)
-    part: dict[str, Any] = {"rows": rows, "tokens": tokens}
-    # The same again, longer: tap alone and tap with rows against the engine without either.
+    return {"rows": rows, "tokens": tokens}
+
+
+def _comparison(
+    engine: CaptureEngine, cases: Sequence[Case], repeats: int, on_off: int, capture: bool
+) -> dict[str, Any]:
+    """Tap alone and tap with rows, to be held against the engine without either; parts of a request; sessions."""
+    part: dict[str, Any] = {}
     part["without_rows_ms"] = median(_hot(engine, cases, on_off, NEW_TOKENS, False)[0])
     part["first_token_ms"] = median(_hot(engine, cases, on_off, 1, False)[0])
     part["decode_step_ms"] = (part["without_rows_ms"] * NEW_TOKENS - part["first_token_ms"]) / (NEW_TOKENS - 1)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.capture.guard import CaptureError
-from engine.capture.modes import ModeRecord
+from engine.capture.modes import NO_CAPTURE, ModeRecord
 from engine.capture.request import RowRequest, Rows
 from engine.capture.settings import EngineSettings
 
@@ -63,17 +63,23 @@ class Job:
 class CaptureEngine:
     """Owns one vLLM engine in one mode. Made by `engine.capture.start.start`."""
 
-    def __init__(self, engine: Any, settings: EngineSettings, mode: ModeRecord) -> None:
+    def __init__(self, build: Callable[[], Any], settings: EngineSettings, mode: ModeRecord) -> None:
+        """Calls `build` in the thread that will run the engine (vLLM keeps a CUDA stream for each thread), and raises
+        what it raises."""
         self.settings, self.mode = settings, mode
-        self._engine = engine
+        self.info: dict[str, Any] = {}
+        self._engine: Any = None
         self._inbox: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self._jobs: dict[str, Job] = {}
         self._numbers = itertools.count()
         self._failure: CaptureError | None = None
         self._since_check = 0
-        self.info: dict[str, Any] = self.call("capture_info")[0] if mode.mode != "none" else {}
-        self._thread = threading.Thread(target=self._run, name="surtitle-vllm", daemon=True)
+        built: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, args=(build, built), name="surtitle-vllm", daemon=True)
         self._thread.start()
+        if error := built.get():
+            self._thread.join()
+            raise error
 
     # ------------------------------------------------------------ any thread
 
@@ -135,12 +141,12 @@ class CaptureEngine:
         self.mode = self.mode.failed(reason)
 
     def call(self, method: str, *args: Any) -> list[Any]:
-        """Call a method of every worker. For the engine's thread, and before it runs."""
+        """Call a method of every worker. For the engine's thread only."""
         results: list[Any] = self._engine.collective_rpc(method, args=args)
         return results
 
     def _checked(self, rows: RowRequest | None) -> RowRequest | None:
-        if rows is None or self.mode.mode == "none":
+        if rows is None or self.mode.mode == NO_CAPTURE:
             return None
         self._since_check += 1
         if self.settings.check_every and self._since_check >= self.settings.check_every:
@@ -150,7 +156,14 @@ class CaptureEngine:
 
     # ------------------------------------------------------------ the engine's thread
 
-    def _run(self) -> None:
+    def _run(self, build: Callable[[], Any], built: queue.SimpleQueue[BaseException | None]) -> None:
+        try:
+            self._engine = build()
+            self.info = self.call("capture_info")[0] if self.mode.mode != NO_CAPTURE else {}
+        except BaseException as error:  # noqa: BLE001 - the thread that waits raises it
+            built.put(error)
+            return
+        built.put(None)
         try:
             while self._take_orders():
                 if self._jobs:
@@ -232,10 +245,11 @@ class CaptureEngine:
 
     def _step(self) -> None:
         ended = [output for output in self._engine.step() if output.finished and output.request_id in self._jobs]
-        jobs = [self._jobs.pop(output.request_id) for output in ended]
+        jobs = [self._jobs[output.request_id] for output in ended]
         names = [job.internal for job in jobs if job.rows]
         taken = self.call("take_rows", names) if names else []
         for output, job in zip(ended, jobs, strict=True):
+            del self._jobs[output.request_id]
             self._deliver(job, output, [ranks[job.internal] for ranks in taken if job.internal in ranks])
 
     def _deliver(self, job: Job, output: Any, parts: Sequence[dict[str, Any]]) -> None:

@@ -56,7 +56,7 @@ def copy_heads(query: Any, output: Any, slots: Any, select: Any, queries: Any, o
                       D=dim, BLOCK=triton.next_power_of_2(dim), num_warps=4)  # fmt: skip
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["groups", "max_blocks", "columns", "n_heads"])
 def _rows(  # type: ignore[no-untyped-def]
     heads,
     scales,
@@ -74,8 +74,8 @@ def _rows(  # type: ignore[no-untyped-def]
     i = tl.program_id(0)
     j = tl.program_id(1)
     h = heads + j * 11  # HEAD_FIELDS
-    q_base = tl.load(h + 0).to(tl.pointer_type(TYPE))
-    k_base = tl.load(h + 1).to(tl.pointer_type(TYPE))
+    q_base = tl.cast(tl.load(h + 0), tl.pointer_type(TYPE))
+    k_base = tl.cast(tl.load(h + 1), tl.pointer_type(TYPE))
     q_slot, k_block, k_slot = tl.load(h + 2), tl.load(h + 3), tl.load(h + 4)
     cache_block, dim, window, group = tl.load(h + 5), tl.load(h + 6), tl.load(h + 7), tl.load(h + 8)
     table_block, column = tl.load(h + 9), tl.load(h + 10)
@@ -86,8 +86,8 @@ def _rows(  # type: ignore[no-untyped-def]
     table = blocks + (request * groups + group) * max_blocks
     lane = tl.arange(0, DIM)
     real = lane < dim
-    slot = tl.load(table + position // table_block) * table_block + position % table_block
-    q = tl.load(q_base + slot * q_slot + lane, mask=real, other=0.0).to(tl.float32)
+    own = tl.load(table + position // table_block) * table_block + position % table_block
+    q = tl.load(q_base + own * q_slot + lane, mask=real, other=0.0).to(tl.float32)
     low = tl.where(window > 0, tl.maximum(0, position - window + 1), 0)
     target = out + (i * n_heads + column) * columns
     top = -float("inf")

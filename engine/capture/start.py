@@ -71,17 +71,25 @@ def machine(settings: EngineSettings) -> tuple[str, float]:
 
 
 def _build(settings: EngineSettings, mode: str, device: str, total_gib: float) -> tuple[CaptureEngine, int]:
+    """An engine in one mode, not tested yet, and the size of its vocabulary."""
     from vllm.engine.arg_utils import EngineArgs
     from vllm.usage.usage_lib import UsageContext
     from vllm.v1.engine.llm_engine import LLMEngine
     from vllm.v1.executor import Executor
 
-    try:
+    vocabulary = 0
+
+    def build() -> LLMEngine:
+        nonlocal vocabulary
         config = EngineArgs(**settings.arguments(mode, device, total_gib)).create_engine_config(UsageContext.LLM_CLASS)
-        engine = LLMEngine(config, Executor.get_class(config), log_stats=False, multiprocess_mode=settings.own_process)
+        vocabulary = config.model_config.get_vocab_size()
+        return LLMEngine(config, Executor.get_class(config), log_stats=False, multiprocess_mode=settings.own_process)
+
+    try:
+        return CaptureEngine(build, settings, ModeRecord(mode)), vocabulary
     except Exception as error:  # whatever vLLM raises, `explain` makes one sentence of it
+        logger.debug("vLLM could not start", exc_info=True)
         raise explain(error, settings) from error
-    return CaptureEngine(engine, settings, ModeRecord(mode)), config.model_config.get_vocab_size()
 
 
 def explain(error: BaseException, settings: EngineSettings) -> CaptureError:
