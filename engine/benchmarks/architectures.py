@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+LOAD_FORMAT = "surtitle_random"  # how vLLM is asked for seeded random weights
 Heads = tuple[tuple[int, int], ...]
 
 

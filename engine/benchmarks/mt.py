@@ -55,7 +55,9 @@ def run(args: argparse.Namespace) -> int:
         return _all_seams(args)
     except (BenchmarkError, CaptureError) as error:
         print(error, file=sys.stderr)
-        return 2
+    except ImportError as error:
+        print(f"This benchmark needs {error.name}: install surtitle[gpu] or surtitle[torch].", file=sys.stderr)
+    return 2
 
 
 def _subject(args: argparse.Namespace, folder: Path) -> Subject:

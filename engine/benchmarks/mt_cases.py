@@ -33,7 +33,7 @@ LONG = (
     ("What we found, and this surprised us more than anything else in the study, is that people who had read the "
      "instructions made just as many mistakes as people who had not, that they made them in the same places, and that "
      "they were, if anything, more certain of having made none, which is why I do not believe in longer manuals.", ""),
-    ("In the spring of that year the harbour was closed for repairs, the fishing boats moved to the next town along the "
+    ("In the spring of that year the harbour was closed for repairs, the fishing boats moved to the next town on the "
      "coast, and when the work was finished two summers later only a third of them came back, because in the meantime "
      "the families had found schools, houses and new customers there and saw no reason to begin all over again.",
      "Im Frühjahr jenes Jahres wurde der Hafen wegen Reparaturen geschlossen,"),

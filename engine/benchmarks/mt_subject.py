@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.benchmarks.architectures import ARCHITECTURES, Heads
+from engine.benchmarks.architectures import ARCHITECTURES, LOAD_FORMAT, Heads
 from engine.benchmarks.mt_cases import Case, model_cases, random_cases
-from engine.benchmarks.random_weights import LOAD_FORMAT
 from engine.capture.settings import EngineSettings
 
 

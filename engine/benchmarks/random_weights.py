@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-LOAD_FORMAT = "surtitle_random"
+from engine.benchmarks.architectures import LOAD_FORMAT
+
 Shape = tuple[int, ...]
 
 

@@ -13,10 +13,9 @@ import torch
 from numpy.typing import NDArray
 
 from engine.capture.reader import probabilities, reference_rows
+from engine.capture.request import NONFINITE, OUTPUT, ROWS
 from engine.capture.slots import Read
 from engine.capture.tap import LayerTap
-
-OUTPUT, ROWS, NONFINITE = "output", "rows", "nonfinite"
 
 
 def output_error(taps: Sequence[LayerTap], read: Read) -> float:

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 EXTRA_ARG = "surtitle_rows"
+# What a check finds: relative error of the rebuilt output, difference of rows to their reference, count of bad rows.
+OUTPUT, ROWS, NONFINITE = "output", "rows", "nonfinite"
 
 
 @dataclass(frozen=True, slots=True)

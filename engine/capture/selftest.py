@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.capture.check import NONFINITE, OUTPUT, ROWS
-from engine.capture.request import RowRequest, Rows
+from engine.capture.request import NONFINITE, OUTPUT, ROWS, RowRequest, Rows
 
 if TYPE_CHECKING:
     from engine.capture.host import CaptureEngine
