@@ -115,7 +115,7 @@ class Client:
             "clock_ms": 1e6 + self.seq,
             "is_final": final,
         }
-        self.send(update | fields)
+        self.send(update | fields.pop("raw", {}) | fields)
         return self.seq
 
     def ask(self, committed: str, tail: str = "", final: bool = False, utterance_id: int = 0) -> dict[str, Any]:
