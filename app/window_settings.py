@@ -1,28 +1,13 @@
-"""What the window remembers, without Qt: its look, its place, its shortcuts, the browser page.
-
-Numbers out of range become the nearest that is allowed and anything else that is wrong becomes its default, so that a
-slip in this part of the file never costs the rest of it.
-"""
+"""What the window remembers, without Qt: its look, its place, its shortcuts, the browser page."""
 
 from __future__ import annotations
 
-import logging
-import math
 import re
-from typing import Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-log = logging.getLogger(__name__)
+from app.mended import Mended
 
 Theme = Literal["system", "dark", "light"]
 Mark = Literal["dots", "dashes", "wave", "line"]
@@ -31,6 +16,20 @@ MARKS: tuple[str, ...] = get_args(Mark)
 COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 NAME_LENGTH = 200  # characters of a font's, screen's or key's name
 LINGER_S = 6.0  # the last lines stay at least so long
+
+
+def _colour(value: str) -> str:
+    if value and not COLOUR.fullmatch(value):
+        raise ValueError("a colour is #rrggbb")
+    return value.lower()
+
+
+def _name(value: str) -> str:
+    return " ".join(value.split())[:NAME_LENGTH]
+
+
+Colour = Annotated[str, AfterValidator(_colour)]
+Name = Annotated[str, AfterValidator(_name)]
 
 
 class Geometry(BaseModel):
@@ -55,25 +54,23 @@ class PageSettings(BaseModel):
     token: str = ""
 
 
-class WindowSettings(BaseModel):
+class WindowSettings(Mended):
     """The `window` part of the settings. Colours are "#rrggbb", or "" for the theme's own. `opacity` of the background
     in [0, 1]; `language` is a code of the interface ("de"), or "" for the system's; `shortcuts` holds only what was
     changed: action → keys ("Ctrl+E", or "" for none). `mark`: what tells held text apart beside its colour.
     """
 
-    model_config = ConfigDict(extra="allow", validate_assignment=True)
-
     theme: Theme = "system"
-    language: str = ""
-    font: str = ""
+    language: Name = ""
+    font: Name = ""
     font_pt: float = Field(default=24.0, ge=8.0, le=144.0)
     bold: bool = False
     lines: int = Field(default=2, ge=1, le=6)
-    stable: str = ""
-    held: str = ""
-    background: str = ""
+    stable: Colour = ""
+    held: Colour = ""
+    background: Colour = ""
     opacity: float = Field(default=0.85, ge=0.0, le=1.0)
-    outline: str = ""
+    outline: Colour = ""
     outline_px: float = Field(default=0.0, ge=0.0, le=8.0)
     mark: Mark = "dots"
     reading_mode: bool = False
@@ -85,42 +82,3 @@ class WindowSettings(BaseModel):
     geometry: Geometry | None = None
     shortcuts: dict[str, str] = Field(default_factory=dict)
     page: PageSettings = Field(default_factory=PageSettings)
-
-    @field_validator("stable", "held", "background", "outline")
-    @classmethod
-    def _colour(cls, value: str) -> str:
-        if value and not COLOUR.fullmatch(value):
-            raise ValueError("a colour is #rrggbb")
-        return value.lower()
-
-    @field_validator("font", "language")
-    @classmethod
-    def _name(cls, value: str) -> str:
-        return " ".join(value.split())[:NAME_LENGTH]
-
-    @field_validator("*", mode="wrap")
-    @classmethod
-    def _mended(cls, value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-        field = cls.model_fields[info.field_name or ""]
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            value = _within(value, field.metadata)
-        try:
-            return handler(value)
-        except ValidationError:
-            log.warning("The setting window.%s cannot be %.80r: its default is used.", info.field_name, value)
-            return field.get_default(call_default_factory=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_another_kind(cls, data: Any) -> Any:
-        return data if isinstance(data, dict | cls) else {}
-
-
-def _within(value: float, limits: list[Any]) -> float:
-    """The nearest allowed number; not-a-number is left for the validator to refuse."""
-    if math.isnan(value):
-        return value
-    for limit in limits:
-        value = max(value, getattr(limit, "ge", value))
-        value = min(value, getattr(limit, "le", value))
-    return value
