@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QTextCharFormat
@@ -70,7 +71,7 @@ class Look:
         return font
 
 
-_LIGHT = {
+_LIGHT: dict[str, tuple[int, ...]] = {
     "background": (250, 250, 251, 216),
     "stable": (16, 18, 22),
     "held": (72, 80, 92),
@@ -83,7 +84,8 @@ _LIGHT = {
 
 def light() -> Look:
     """The look on a light background."""
-    return replace(Look(), **{name: QColor(*parts) for name, parts in _LIGHT.items()})
+    colours: dict[str, Any] = {name: QColor(*parts) for name, parts in _LIGHT.items()}
+    return replace(Look(), **colours)
 
 
 def is_dark(theme: str) -> bool:
@@ -103,7 +105,9 @@ def look_of(settings: WindowSettings) -> Look:
         font.setWeight(QFont.Weight.Bold)
     background = QColor(settings.background) if settings.background else QColor(base.background)
     background.setAlphaF(settings.opacity)
-    colours = {name: QColor(value) for name in ("stable", "held", "outline") if (value := getattr(settings, name))}
+    colours: dict[str, Any] = {
+        name: QColor(value) for name in ("stable", "held", "outline") if (value := getattr(settings, name))
+    }
     return replace(
         base,
         font=font,

@@ -73,7 +73,7 @@ class SubtitleView(QLabel):
             self._speech = speech
             self._stay()
 
-    def text(self) -> list[str]:
+    def text(self) -> list[str]:  # type: ignore[override]  # a label has one text, this one has rows
         """What is on screen, row by row."""
         self._layout.set_width(float(self.width()))
         return self._layout.text(self._lines, self._height)
