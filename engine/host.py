@@ -35,8 +35,9 @@ from engine.messages import (
     Stop,
 )
 from engine.models import ModelError, describe
-from engine.mt.contract import TranslationError, Translator
+from engine.mt.contract import TranslationError, TranslationSession, Translator
 from engine.mt.factory import create_translator
+from engine.mt.remote import RemoteServer
 from engine.mt.session import LocalTranslationSession
 from engine.presets import Preset, PresetError, load_preset
 from engine.session import SpeakerSession
@@ -63,7 +64,7 @@ class Models:
     configured: Configure
     preset: Preset
     recogniser: Recogniser
-    translator: Translator
+    translator: Translator | RemoteServer
 
 
 class Host:
@@ -132,10 +133,9 @@ class Host:
             command.source_lang,
             lambda fraction, text: emit(Loading("recogniser", fraction / 2, text)),
         )
-        translator = create_translator(
+        translator = _open_translator(
             preset,
-            command.source_lang,
-            command.target_lang,
+            command,
             lambda fraction, text: emit(Loading("translator", 0.5 + fraction / 2, text)),
         )
         self._models = Models(command, preset, recogniser, translator)
@@ -158,17 +158,7 @@ class Host:
         models = self._models
         models.recogniser.reset()
         configured = models.configured
-        translation = LocalTranslationSession(
-            models.translator,
-            models.preset.policy,
-            command.session_id,
-            configured.source_lang,
-            configured.target_lang,
-            context=configured.context,
-            max_history=models.preset.translator.max_history_utterances,
-            trace=configured.trace,
-            on_unhealthy=lambda text: self._emit(Health("translator", "fallback_policy", text)),
-        )
+        translation = self._translation(models, command.session_id)
         gate = SpeechGate(silence_ms=models.preset.recogniser.silence_ms)
         self._session = SpeakerSession(
             command.session_id,
@@ -180,13 +170,41 @@ class Host:
             live=command.live,
         )
 
+    def _translation(self, models: Models, session_id: str) -> TranslationSession:
+        """A session of the translator that is loaded, or of the server that takes its place."""
+        configured = models.configured
+        if isinstance(models.translator, RemoteServer):
+            return models.translator.session(
+                configured.context, lambda state, text: self._emit(Health("translator", state, text))
+            )
+        return LocalTranslationSession(
+            models.translator,
+            models.preset.policy,
+            session_id,
+            configured.source_lang,
+            configured.target_lang,
+            context=configured.context,
+            max_history=models.preset.translator.max_history_utterances,
+            trace=configured.trace,
+            on_unhealthy=lambda text: self._emit(Health("translator", "fallback_policy", text)),
+        )
+
+
+def _open_translator(
+    preset: Preset, command: Configure, progress: Callable[[float, str], None]
+) -> Translator | RemoteServer:
+    if preset.translator.kind != "remote":
+        return create_translator(preset, command.source_lang, command.target_lang, progress)
+    progress(0.0, "connecting to the MT server")
+    return RemoteServer(preset, command.source_lang, command.target_lang)
+
 
 def session_info(models: Models) -> dict[str, Any]:
     """What the session log's first line says of the engine."""
     preset = models.preset
     health = models.translator.health
     return {
-        "model": preset.translator.model,
+        "model": getattr(models.translator, "model", preset.translator.model),
         "recogniser": preset.recogniser.model,
         "seam": preset.translator.seam,
         "head_set": getattr(models.translator, "head_set_name", preset.translator.heads),

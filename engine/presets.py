@@ -49,7 +49,11 @@ class RecogniserPreset(_Strict):
 
 
 class TranslatorPreset(_Strict):
-    """Which translator and how it runs. `seam` is the way rows are captured; names of the published system are kept."""
+    """Which translator and how it runs. `seam` is the way rows are captured; names of the published system are kept.
+
+    The last three are of the kind `remote`: the server's address, a file that holds its token, and the preset that the
+    server must be running (empty: any).
+    """
 
     kind: Literal["llamacpp", "huggingface", "vllm", "remote"]
     model: str
@@ -63,6 +67,9 @@ class TranslatorPreset(_Strict):
     max_history_utterances: int = Field(default=0, ge=0, le=16)
     mt_vllm_enforce_eager: bool = False
     mt_vllm_cudagraph_mode: Literal["FULL_AND_PIECEWISE", "PIECEWISE", "FULL", "NONE"] = "FULL_AND_PIECEWISE"
+    url: str = Field(default="ws://127.0.0.1:8765", pattern=r"^wss?://\S+$")
+    token_file: str = ""
+    remote_preset: str = ""
 
 
 class MemoryPreset(_Strict):

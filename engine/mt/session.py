@@ -317,7 +317,7 @@ def _text_behind(draft: Draft, tokens: int) -> str:
 
 
 def _show(data: bytes, accepted: str = "") -> str:
-    """Released bytes as text behind what was accepted: no leading space, an unfinished character at the end left out."""
+    """Released bytes as text behind what was accepted: no leading space, no unfinished character at the end."""
     text = data.decode("utf-8", errors="ignore")
     return accepted + (text if accepted and not accepted[-1].isspace() else text.lstrip())
 

@@ -18,8 +18,8 @@ from engine.alignatt.heads import HeadSet, HeadSetError, load_head_set
 from engine.models import ModelError
 from engine.mt.contract import TranslationError
 from engine.mt.factory import create_translator
+from engine.mt.wire import DEFAULT_PORT
 from engine.presets import Preset, PresetError, load_preset, resources
-from engine.server.protocol import DEFAULT_PORT
 from engine.server.server import MtServer, ServerConfig, Service
 from engine.server.translation import MAX_UTTERANCE_WORDS, Terms
 

@@ -13,14 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-PROTOCOL_VERSION = 1
-DEFAULT_PORT = 8765
-
-MAX_FRAME_BYTES = 1 << 20
-MAX_WORDS = 4000
-MAX_WORD_CHARS = 200
-MAX_TEXT_CHARS = 8000
-MAX_HISTORY = 64
+from engine.mt.wire import MAX_HISTORY, MAX_TEXT_CHARS, MAX_WORD_CHARS, MAX_WORDS, PROTOCOL_VERSION
 
 BAD_PROTOCOL = "bad_protocol"
 UNSUPPORTED_DIRECTION = "unsupported_direction"

@@ -23,13 +23,12 @@ from websockets.http11 import Request, Response
 
 from engine.mt.contract import Translator
 from engine.mt.session import UNHEALTHY_AFTER_ROWS, UNHEALTHY_RATE
+from engine.mt.wire import DEFAULT_PORT, MAX_FRAME_BYTES
 from engine.server.connection import Connection, Timeouts, receive_init
 from engine.server.metrics import CONTENT_TYPE, Metrics
 from engine.server.protocol import (
     BAD_PROTOCOL,
     BUSY,
-    DEFAULT_PORT,
-    MAX_FRAME_BYTES,
     UNSUPPORTED_DIRECTION,
     Init,
     ProtocolFault,

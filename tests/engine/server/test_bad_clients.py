@@ -6,6 +6,7 @@ import base64
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
@@ -34,10 +35,12 @@ def good(server: Running) -> Iterator[Client]:
 
 
 def close_code(client: Client) -> int:
-    with pytest.raises(ConnectionClosed) as closed:
+    """Read to the end of the connection."""
+    try:
         while True:
             client.socket.recv(timeout=WAIT_S)
-    return closed.value.rcvd.code if closed.value.rcvd else 1006
+    except ConnectionClosed as closed:
+        return closed.rcvd.code if closed.rcvd else 1006
 
 
 @pytest.mark.parametrize(
@@ -102,20 +105,18 @@ def test_bad_updates_leave_the_session_usable(server: Running, good: Client, fra
 def test_too_many_bad_frames_end_the_connection(server: Running, good: Client) -> None:
     with Client(server.url) as client:
         client.init()
-        with pytest.raises(ConnectionClosed):
-            for _ in range(MAX_BAD_FRAMES + 1):
-                client.send("nonsense")
-                assert client.receive()["code"] == "bad_protocol"
+        for _ in range(MAX_BAD_FRAMES):
+            client.send("nonsense")
+            assert client.receive()["code"] == "bad_protocol"
         assert close_code(client) == 1008
 
 
 def test_a_message_of_ten_megabytes(server: Running, good: Client) -> None:
     with Client(server.url) as client:
         client.init()
-        with pytest.raises(ConnectionClosed) as closed:
+        with suppress(ConnectionClosed):
             client.send("x" * 10_000_000)
-            client.receive()
-        assert closed.value.rcvd is None or closed.value.rcvd.code == 1009
+        assert close_code(client) in (1009, 1006)  # the goodbye may be lost in what was not read
     wait_until(lambda: server.metric("sessions_open") == 1)
 
 
@@ -126,11 +127,21 @@ def test_a_client_that_never_says_init() -> None:
 
 
 def test_half_open_connections_are_let_go() -> None:
-    with serving(ScriptedTranslator(), timeouts=Timeouts(0.2, WAIT_S)) as server:
-        with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S) as half:
-            half.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
-            while half.recv(4096):
-                pass
+    with (
+        serving(ScriptedTranslator(), timeouts=Timeouts(0.2, WAIT_S)) as server,
+        socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S) as half,
+    ):
+        half.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        while half.recv(4096):
+            pass
+
+
+def talk_until_cut_off(client: Client) -> None:
+    words = " ".join(["w" * 100] * 110)
+    with suppress(ConnectionClosed, TimeoutError, OSError):
+        for utterance_id in range(100_000):
+            client.update(words, final=True, utterance_id=utterance_id)
+        pytest.fail("never cut off")
 
 
 def test_a_client_that_never_reads_is_cut_off_and_its_memory_is_bounded() -> None:
@@ -138,21 +149,18 @@ def test_a_client_that_never_reads_is_cut_off_and_its_memory_is_bounded() -> Non
         good.init()
         with Client(server.url, max_queue=1) as client:
             client.init()
-            words = " ".join(["w" * 100] * 110)
-            with pytest.raises((ConnectionClosed, TimeoutError, OSError)):
-                for utterance_id in range(100_000):
-                    client.update(words, final=True, utterance_id=utterance_id)
+            talk_until_cut_off(client)
         wait_until(lambda: server.metric("sessions_open") == 1)
         assert good.ask("we go")["committed_text"] == "WE GO"
 
 
 def test_a_full_server_says_busy() -> None:
-    with serving(ScriptedTranslator(), max_sessions=2) as server:
-        with Client(server.url) as first, Client(server.url) as second, Client(server.url) as third:
-            assert first.init()["type"] == second.init()["type"] == "init_ok"
-            assert third.init()["code"] == "busy"
-            assert close_code(third) == 1013
-            assert first.ask("we go")["committed_text"] == "WE GO"
+    with serving(ScriptedTranslator(), max_sessions=2) as server, ExitStack() as clients:
+        first, second, third = (clients.enter_context(Client(server.url)) for _ in range(3))
+        assert first.init()["type"] == second.init()["type"] == "init_ok"
+        assert third.init()["code"] == "busy"
+        assert close_code(third) == 1013
+        assert first.ask("we go")["committed_text"] == "WE GO"
 
 
 def test_a_flood_of_connections() -> None:
