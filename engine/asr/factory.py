@@ -42,4 +42,7 @@ def _decoder(preset: Preset, language: str, progress: Progress) -> WindowDecoder
             f"The recogniser needs faster-whisper ({error.name} is missing): pip install 'surtitle[laptop]'."
         ) from error
     progress(0.3, f"Loading {values.model}")
-    return WhisperDecoder(str(folder), language, threads=values.threads)
+    try:
+        return WhisperDecoder(folder, language, threads=values.threads)
+    except (RuntimeError, ValueError, OSError) as error:
+        raise ModelError(f"{folder} holds no whisper model that can be loaded: {error}.") from error

@@ -163,7 +163,7 @@ class StreamingRecogniser:
         offset_s = self._start / SAMPLE_RATE
         words = [
             Word(word.text.strip(), offset_s + word.start_s, offset_s + word.end_s)
-            for word in self._decoder.decode(self._audio, self._history, self._agreement.committed)
+            for word in self._decoder.decode(self._audio, self._history)
             if word.text.strip()
         ]
         self._agreement.insert(self._without_echo(words), self._clock_s)
@@ -225,7 +225,9 @@ class StreamingRecogniser:
             agreement = self._agreement
             strain = (length / self._max_tail_s - SOFT_CAP) / (1 - SOFT_CAP)
             if strain <= 1:
-                count = best_pause(agreement.words, self._reported, len(agreement.committed), SOFT_PAUSE_S * (1 - strain))
+                count = best_pause(
+                    agreement.words, self._reported, len(agreement.committed), SOFT_PAUSE_S * (1 - strain)
+                )
                 if count == 0:
                     break
             elif agreement.words:

@@ -63,7 +63,7 @@ def ends_sentence(text: str, following: str | None = None) -> bool:
 
 
 def _is_abbreviation(core: str, following: str | None) -> bool:
-    """Whether the full stop behind `core` belongs to the word. "I" and "A" are words, other single capitals initials."""
+    """Whether the full stop behind `core` belongs to the word. "I" is a word, other single capitals are initials."""
     lower = core.casefold()
     if lower in _TITLES:
         return True

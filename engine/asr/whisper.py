@@ -1,59 +1,129 @@
-"""Whisper as a window decoder, by faster-whisper on CTranslate2."""
+"""Whisper as a window decoder, by faster-whisper on CTranslate2.
+
+One greedy pass over the window, at temperature 0 and without earlier text as a prompt, which would invite loops. The
+encoder is given the window and some silence instead of the full 30 s that Whisper was trained with: that is most of
+its cost, and from 15 s on the words are the same.
+"""
 
 from __future__ import annotations
 
-import os
-import string
 from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
 from faster_whisper import WhisperModel
 from faster_whisper.tokenizer import Tokenizer
 from faster_whisper.transcribe import get_suppressed_tokens, merge_punctuations
+from numpy.typing import NDArray
+
+from engine.alignatt.units import separator
+from engine.asr.agreement import normalise
 from engine.asr.contract import SAMPLE_RATE, Word
 
-X = dict(pad_s=float(os.environ.get("PAD", 1.0)), min_s=float(os.environ.get("MIN", 6)), full=bool(int(os.environ.get("FULL", 0))),
-   beam=int(os.environ.get("BEAM", 1)), force=bool(int(os.environ.get("FORCE", 1))), prompt=bool(int(os.environ.get("PROMPT",0))), padval=os.environ.get("PADVAL","zero"), lead=float(os.environ.get("LEAD","0")), ts=bool(int(os.environ.get("TS",0))))
-PRE = "\"'“¿([{-"; APP="\"'.。,，!！?？:：”)]}、"
-import time
-STAT = dict(n=0, feat=0., enc=0., gen=0., align=0.)
+FRAMES_PER_S = 100  # of the spectrogram
+HOP = SAMPLE_RATE // FRAMES_PER_S
+SHORTEST_S = 15.0
+SILENCE_S = 5.0
+LONGEST_S = 30.0
+TOKENS_PER_S = 8  # more than anybody speaks; bounds what a loop can cost
+TOKENS_MOST = 440
+
+# Whisper's own measures of text that is not in the audio (Radford et al. 2022, section 4.5).
+NO_SPEECH = 0.6
+POOR_LOGPROB = -1.0
+# What it writes over music and breath, learnt from subtitles of videos.
+HALLUCINATED = frozenset(
+    [
+        "thankyou",
+        "thanksforwatching",
+        "thankyouforwatching",
+        "pleasesubscribe",
+        "you",
+        "bye",
+        "subtitlesbytheamaraorgcommunity",
+    ]
+)
+HALLUCINATED_NO_SPEECH = 0.3
+LOOP_NGRAM = 6
+LOOP_TIMES = 4
+
+_OPENING = "\"'“¿([{-"
+_CLOSING = "\"'.。,，!！?？:：”)]}、…"
+
 
 class WhisperDecoder:
-    def __init__(self, folder, language="en", threads=1):
-        self.m = WhisperModel(folder, device="cpu", compute_type="int8", cpu_threads=threads, num_workers=1)
-        self.tok = Tokenizer(self.m.hf_tokenizer, self.m.model.is_multilingual, task="transcribe", language=language)
-        self.supp = list(get_suppressed_tokens(self.tok, [-1]))
-    def decode(self, audio, committed_text, committed=()):
-        m, tok = self.m, self.tok
-        c = time.process_time; t0 = c()
-        L = int(X["lead"]*16000)
-        f = m.feature_extractor(np.concatenate((np.zeros(L,np.float32), audio)), padding=160)
-        n = min(f.shape[-1], (len(audio)+L)//160)
-        f = f[:, :n]
-        total = 3000 if X["full"] else min(3000, max(int(X["min_s"]*100), n + int(X["pad_s"]*100)))
-        total += total % 2
-        val = 0.0 if X["padval"]=="zero" else float(f.max() - 2.0)
-        f = np.pad(f, ((0,0),(0,total-n)), constant_values=val)
-        t1 = c(); enc = m.encode(f); t2 = c()
-        prompt = []
-        if X["prompt"] and committed_text:
-            prompt = [tok.sot_prev] + tok.encode(" " + committed_text.strip())[-50:]
-        prompt += [*tok.sot_sequence, tok.no_timestamps]
-        forced = tok.encode(" " + " ".join(w.text for w in committed)) if X["force"] and committed else []
-        sec = n/100
-        r = m.model.generate(enc, [prompt + forced], beam_size=X["beam"], max_length=min(448, len(prompt)+len(forced)+int(8*sec)+8), return_scores=True, return_no_speech_prob=True,
-            suppress_blank=not forced, suppress_tokens=self.supp)[0]
-        t3 = c()
-        tokens = [t for t in r.sequences_ids[0] if t < tok.eot]
-        self.last = r
-        al = m.find_alignment(tok, [tokens], enc, n) if tokens else [[]]
-        al = al[0] if al else []
-        merge_punctuations(al, PRE, APP)
-        t4 = c()
-        for k,v in zip(("n","feat","enc","gen","align"), (1,t1-t0,t2-t1,t3-t2,t4-t3)): STAT[k]+=v
-        out=[]
-        for a in al:
-            a['start']=max(0,a['start']-X['lead']); a['end']=max(0,a['end']-X['lead'])
-            if not a["word"].strip(): continue
-            if out and not a["word"].startswith(" "): out[-1]=Word(out[-1].text+a["word"].strip(), out[-1].start_s, float(a["end"]))
-            else: out.append(Word(a["word"].strip(), float(a["start"]), float(a["end"])))
-        return out
+    """`WindowDecoder` over a CTranslate2 folder. Not thread-safe.
+
+    `language`: the language spoken; models that know English only ignore it. Raises `RuntimeError` (CTranslate2's own)
+    for a folder that holds no such model.
+    """
+
+    def __init__(self, folder: Path, language: str = "en", threads: int = 1) -> None:
+        self._model = WhisperModel(str(folder), device="cpu", compute_type="int8", cpu_threads=threads, num_workers=1)
+        multilingual = self._model.model.is_multilingual
+        self._tokens = Tokenizer(
+            self._model.hf_tokenizer, multilingual, task="transcribe", language=language if multilingual else "en"
+        )
+        self._spaced = separator(language) == " "
+        self._prompt = [*self._tokens.sot_sequence, self._tokens.no_timestamps]
+        self._suppressed = list(get_suppressed_tokens(self._tokens, [-1]))
+
+    def decode(self, audio: NDArray[np.float32], committed_text: str) -> list[Word]:
+        """See `WindowDecoder.decode`; at most 30 s. `committed_text` is not used."""
+        features = self._model.feature_extractor(audio, padding=HOP)
+        frames = min(features.shape[-1], len(audio) // HOP)
+        encoded = self._model.encode(_padded(features[:, :frames]))
+        seconds = frames / FRAMES_PER_S
+        result = self._model.model.generate(
+            encoded,
+            [self._prompt],
+            beam_size=1,
+            max_length=min(TOKENS_MOST, len(self._prompt) + int(TOKENS_PER_S * seconds) + TOKENS_PER_S),
+            return_scores=True,
+            return_no_speech_prob=True,
+            suppress_blank=True,
+            suppress_tokens=self._suppressed,
+        )[0]
+        text_tokens = [token for token in result.sequences_ids[0] if token < self._tokens.eot]
+        if not text_tokens or (result.no_speech_prob > NO_SPEECH and result.scores[0] < POOR_LOGPROB):
+            return []
+        words = self._times(text_tokens, encoded, frames)
+        spoken = "".join(normalise(word.text) for word in words)
+        if result.no_speech_prob > HALLUCINATED_NO_SPEECH and spoken in HALLUCINATED:
+            return []
+        return without_loops(words)
+
+    def _times(self, text_tokens: list[int], encoded: object, frames: int) -> list[Word]:
+        """Words with times from the decoder's cross-attention."""
+        (alignment,) = self._model.find_alignment(self._tokens, [text_tokens], encoded, frames) or [[]]
+        merge_punctuations(alignment, _OPENING, _CLOSING)
+        words: list[Word] = []
+        for row in alignment:
+            text, start_s, end_s = row["word"], float(row["start"]), float(row["end"])
+            if not text.strip():
+                continue
+            if words and self._spaced and not text[0].isspace():  # "-disposed" belongs to "ill"
+                words[-1] = Word(words[-1].text + text.strip(), words[-1].start_s, end_s)
+            else:
+                words.append(Word(text.strip(), start_s, end_s))
+        return words
+
+
+def _padded(features: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The spectrogram with silence behind it, as long as the encoder wants it (an even number of frames)."""
+    frames = features.shape[-1]
+    wanted = max(SHORTEST_S, frames / FRAMES_PER_S + SILENCE_S)
+    total = min(round(LONGEST_S * FRAMES_PER_S), 2 * round(wanted * FRAMES_PER_S / 2))
+    return np.pad(features, ((0, 0), (0, total - frames)))
+
+
+def without_loops(words: Sequence[Word]) -> list[Word]:
+    """The words up to where the same few are said `LOOP_TIMES` times in a row; of a loop the first round stays."""
+    spoken = [normalise(word.text) for word in words]
+    for size in range(1, LOOP_NGRAM + 1):
+        for start in range(len(spoken) - size * LOOP_TIMES + 1):
+            first = spoken[start : start + size]
+            rounds = (spoken[at : at + size] for at in range(start, start + size * LOOP_TIMES, size))
+            if all(one == first for one in rounds):
+                return list(words[: start + size])
+    return list(words)
