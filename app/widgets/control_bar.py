@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from app.i18n import translate
 from app.widgets.look import Look
 from app.widgets.window_actions import WindowActions
 
 SHOWN = ("presets", "microphones", "transcript", "export", "look", "settings", "engine", "menu")
-ICON = QSize(18, 18)
+SIDE = 30  # pixels of a button
+ICON = 18
 
 
 class ControlBar(QWidget):
-    """One button for each of the actions in `SHOWN`."""
+    """One button for each of the actions in `SHOWN`; in a narrow window those that fit, the menu always."""
 
     def __init__(self, actions: WindowActions, look: Look, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2)
         self.buttons = {wish: self._button(actions, wish) for wish in SHOWN}
-        for button in self.buttons.values():
-            row.addWidget(button)
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.set_look(look)
         self.retranslate()
 
@@ -33,9 +30,9 @@ class ControlBar(QWidget):
         text, accent = look.stable, look.accent.name()
         wash = f"rgba({text.red()}, {text.green()}, {text.blue()}, 45)"
         self.setStyleSheet(
-            "QToolButton { background: transparent; border: 1px solid transparent; border-radius: 6px; padding: 3px; }"
+            "QToolButton { background: transparent; border: 1px solid transparent; border-radius: 6px; }"
             f"QToolButton:hover, QToolButton:checked {{ background: {wash}; }}"
-            f"QToolButton:focus {{ border: 2px solid {accent}; padding: 2px; }}"
+            f"QToolButton:focus {{ border: 2px solid {accent}; }}"
         )
 
     def retranslate(self) -> None:
@@ -46,10 +43,25 @@ class ControlBar(QWidget):
             button.setAccessibleName(action.text().removesuffix("…"))
             button.setAccessibleDescription(action.toolTip())
 
+    def sizeHint(self) -> QSize:
+        return QSize(SIDE * len(self.buttons), SIDE)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(SIDE, SIDE)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        room = max(1, self.width() // SIDE)
+        *others, menu = self.buttons.values()
+        for number, button in enumerate(others):
+            button.setVisible(number < room - 1)
+            button.setGeometry(number * SIDE, 0, SIDE, SIDE)
+        menu.setGeometry(min(room - 1, len(others)) * SIDE, 0, SIDE, SIDE)
+        super().resizeEvent(event)
+
     def _button(self, actions: WindowActions, wish: str) -> QToolButton:
-        button = QToolButton()
+        button = QToolButton(self)
         button.setDefaultAction(actions[wish])
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
-        button.setIconSize(ICON)
+        button.setIconSize(QSize(ICON, ICON))
         button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         return button

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QFont, QGuiApplication, QTextCharFormat
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QGuiApplication, QTextCharFormat
 
 from app.window_settings import WindowSettings
 
 CONTRAST = 4.5  # least ratio of text to background, WCAG AA
 BAR_ALPHA = 216  # the state line stays readable however far the background lets the desktop through
 SOURCE_SHARE = 0.62  # size of the source line's letters, of the subtitles'
+EMOJI_FONTS = ("Noto Color Emoji", "Apple Color Emoji", "Segoe UI Emoji")
 MARKS = {
     "dots": QTextCharFormat.UnderlineStyle.DotLine,
     "dashes": QTextCharFormat.UnderlineStyle.DashUnderline,
@@ -21,8 +22,12 @@ MARKS = {
 }
 
 
-def _font(points: float = 24.0) -> QFont:
+def _font(points: float = 24.0, family: str = "") -> QFont:
+    """The emoji fonts are named because Qt, left to itself, takes some emoji from fonts that cannot draw them."""
     font = QFont()
+    emoji = [name for name in EMOJI_FONTS if QFontDatabase.hasFamily(name)]
+    own = QFontInfo(font).family()  # the name behind the generic one, which alone would come after the emoji fonts
+    font.setFamilies([*([family] if family else []), own, *emoji])
     font.setPointSizeF(points)
     font.setWeight(QFont.Weight.Medium)
     return font
@@ -98,9 +103,7 @@ def is_dark(theme: str) -> bool:
 def look_of(settings: WindowSettings) -> Look:
     """The look that the settings ask for."""
     base = Look() if is_dark(settings.theme) else light()
-    font = _font(settings.font_pt)
-    if settings.font:
-        font.setFamilies([settings.font, *font.families()])
+    font = _font(settings.font_pt, settings.font)
     if settings.bold:
         font.setWeight(QFont.Weight.Bold)
     background = QColor(settings.background) if settings.background else QColor(base.background)

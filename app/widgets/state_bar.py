@@ -6,16 +6,21 @@ import math
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from app.i18n import fill, translate
 from app.status import Phase, Status
+from app.widgets.elided_label import ElidedLabel
 from app.widgets.icons import icon
 from app.widgets.look import Look
-from app.widgets.state_text import TROUBLE, quality_text, state_line
+from app.widgets.sentences import say, state_line
 
 FLOOR_DB = -60.0
 SIGN = 16  # pixels of the warning sign
+STATE_WIDTH = 90  # pixels, at least
+TROUBLE = (Phase.SOURCE_LOST, Phase.ENGINE_STOPPED, Phase.FAILED)
+BAR_HEIGHT = 40
+ROWS = 2  # lines of words that always fit, so that a notice does not push the subtitles
 
 
 class LevelMeter(QProgressBar):
@@ -68,9 +73,8 @@ class StateBar(QWidget):
         self._status = Status()
         self._keys = {"toggle": "", "restart": ""}
         self.sign = QLabel()
-        self.state, self.notice, self.quality = _label(), _label(), _label()
-        self.quality.setWordWrap(False)
-        self.quality.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Preferred)
+        self.state, self.notice, self.quality = ElidedLabel(STATE_WIDTH), ElidedLabel(), QLabel()
+        self.quality.setTextFormat(Qt.TextFormat.PlainText)
         self.meter = LevelMeter(look)
         self.button, self.again = QPushButton(), QPushButton()
         self.progress = QProgressBar()
@@ -87,8 +91,8 @@ class StateBar(QWidget):
         self._status = status
         trouble = status.phase in TROUBLE
         _say(self.state, state_line(status), self._look.warning if trouble else self._look.quiet)
-        _say(self.notice, status.notice, self._look.warning)
-        _say(self.quality, quality_text(status.quality), self._look.quiet)
+        _say(self.notice, say(status.notice), self._look.warning)
+        _say(self.quality, say(status.quality), self._look.quiet)
         self.sign.setVisible(trouble or bool(status.notice))
         self.notice.setVisible(bool(status.notice) and not trouble)
         self.quality.setVisible(bool(status.quality))
@@ -140,8 +144,11 @@ class StateBar(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(10)
         row.addWidget(self.sign)
-        row.addWidget(self.state, 3)
-        row.addWidget(self.notice, 4)
+        words = QVBoxLayout()
+        words.setSpacing(0)
+        words.addWidget(self.state, 1)
+        words.addWidget(self.notice, 1)
+        row.addLayout(words, 1)
         rest = (self.quality, self.meter, *([controls] if controls else []), self.again, self.button)
         for widget in rest:
             row.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
@@ -150,6 +157,7 @@ class StateBar(QWidget):
         column.setSpacing(4)
         column.addWidget(self.progress)
         column.addLayout(row)
+        self.setFixedHeight(max(BAR_HEIGHT, ROWS * self.fontMetrics().lineSpacing() + 8))
         policy = self.progress.sizePolicy()
         policy.setRetainSizeWhenHidden(True)  # nothing moves when loading is done
         self.progress.setSizePolicy(policy)
@@ -171,15 +179,6 @@ class StateBar(QWidget):
             f"StateBar > QProgressBar {{ background: {wash(30)}; border: none; }}"
             f"StateBar > QProgressBar::chunk {{ background: {accent}; }}"
         )
-
-
-def _label() -> QLabel:
-    """A label of plain text that never makes the window wider."""
-    label = QLabel()
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-    return label
 
 
 def _say(label: QLabel, text: str, colour: object) -> None:

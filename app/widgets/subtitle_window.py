@@ -23,8 +23,8 @@ from app.subtitles import Subtitles
 from app.widgets.control_bar import ControlBar
 from app.widgets.icons import program_icon
 from app.widgets.look import Look, look_of
+from app.widgets.sentences import state_line
 from app.widgets.state_bar import StateBar
-from app.widgets.state_text import state_line
 from app.widgets.subtitle_frame import Frame
 from app.widgets.subtitle_view import SubtitleView
 from app.widgets.tray import Tray
@@ -32,7 +32,6 @@ from app.widgets.window_actions import WindowActions
 from app.window_settings import Geometry, WindowSettings
 
 HIDE_MS = 1200  # the controls stay so long after the mouse has left
-BAR_HEIGHT = 34
 MENU = (
     ("toggle", "restart"),
     ("presets", "microphones", "transcript", "export"),
@@ -86,6 +85,7 @@ class SubtitleWindow(Frame):
         self._hide_controls.setInterval(HIDE_MS)
         self._hide_controls.timeout.connect(self._conceal)
         self._arrange()
+        self.bar.button.setFocus()  # so that the window does not look for something to focus when it comes up
         self._menu = self._make_menu()
         self._connect()
         self.tray = Tray(self.actions_, self) if Tray.possible() else None
@@ -188,7 +188,6 @@ class SubtitleWindow(Frame):
         column.addWidget(self.view, 1)
         bottom = QHBoxLayout()
         bottom.setSpacing(6)
-        self.bar.setMinimumHeight(BAR_HEIGHT)
         bottom.addWidget(self.bar, 1)
         bottom.addWidget(QSizeGrip(self), 0, Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignRight)
         column.addLayout(bottom)

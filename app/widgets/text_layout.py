@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import regex
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen, QTextCharFormat, QTextLayout, QTextOption
 
@@ -18,6 +19,10 @@ from app.widgets.look import Look
 from app.widgets.steady_wrap import shared, wrap
 
 _BREAKS = str.maketrans(dict.fromkeys("\r\n\t\v\f\x85\u2028\u2029", " "))
+_EMOJI = regex.compile(
+    r"[\p{Extended_Pictographic}\p{Regional_Indicator}]"
+    r"[\p{Extended_Pictographic}\p{Regional_Indicator}\p{Emoji_Modifier}\uFE0F\u200D]*"
+)
 _CHUNK_ROWS = 3  # rows' worth of narrow letters that are measured at a time
 
 
@@ -196,7 +201,8 @@ class CaptionLayout:
         formats = [_range(0, border, self._stable), _range(border, _utf16(piece) - border, self._held)]
         layout, outline = self._single(piece, leftwards, formats), None
         if self._look.outline_px:
-            outline = self._single(piece, leftwards, [_range(0, _utf16(piece), self._edge)])
+            edges = [_range(_utf16(piece[:a]), _utf16(piece[a:b]), self._edge) for a, b in _without_emoji(piece)]
+            outline = self._single(piece, leftwards, edges)
         height = max(self.row_height, layout.lineAt(0).height())
         self.pitch = max(self.pitch, height)
         return _Row(piece, stable, layout, outline, height)
@@ -212,6 +218,17 @@ class CaptionLayout:
         layout.createLine().setLineWidth(self._width)
         layout.endLayout()
         return layout
+
+
+def _without_emoji(piece: str) -> Iterator[tuple[int, int]]:
+    """The stretches of a text that can have an outline. Emoji are pictures: Qt loses them when it draws an edge."""
+    at = 0
+    for match in _EMOJI.finditer(piece):
+        if match.start() > at:
+            yield at, match.start()
+        at = match.end()
+    if at < len(piece):
+        yield at, len(piece)
 
 
 def _range(start: int, length: int, manner: QTextCharFormat) -> QTextLayout.FormatRange:

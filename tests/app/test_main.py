@@ -129,7 +129,7 @@ def test_a_killed_engine_is_shown_and_the_button_brings_it_back(tmp_path: Path) 
 def test_a_load_that_fails_stays_on_screen(tmp_path: Path) -> None:
     async def person(main: Main) -> None:
         await until(lambda: "weights are damaged" in main.window.bar.state.text())
-        assert main.window.bar.button.text() == "Start"
+        await until(lambda: main.window.bar.button.text() == "Start")
 
     assert play(options(tone(tmp_path / "talk.wav"), '{"load": "fail"}'), person) == FAILED
 
