@@ -16,10 +16,12 @@ class CaptureClock:
     """Gives each block its start on the session clock; 0.0 is the first sample.
 
     Sample count and a monotonic clock are compared: a lasting step between them is a gap of lost audio and
-    moves the clock ahead; jitter, a burst after a stall and slow drift are not.
+    moves the clock ahead; jitter, a burst after a stall and slow drift are not. `origin_s`: the monotonic time of
+    session time 0 when the session has begun already (another device was lost): the first block then gets its place.
     """
 
     sample_rate: int
+    origin_s: float | None = None
     _frames: int = 0
     _lost_s: float = 0.0
     _began_s: float | None = None
@@ -27,6 +29,11 @@ class CaptureClock:
     _suspect_until_s: float = 0.0
     _late_since_s: float | None = None
     _least_late_s: float = 0.0
+
+    @property
+    def began_s(self) -> float | None:
+        """The monotonic time of session time 0, None before the first block."""
+        return self._began_s
 
     @property
     def end_s(self) -> float:
@@ -40,6 +47,9 @@ class CaptureClock:
         """
         if self._began_s is None:
             self._began_s = now_s - frames / self.sample_rate
+            if self.origin_s is not None:
+                self._lost_s = max(0.0, self._began_s - self.origin_s)
+                self._began_s -= self._lost_s
         late_s = now_s - self._began_s - self.end_s - frames / self.sample_rate - self._usual_s
         if overflow:
             self._suspect_until_s = now_s + SUSPECT_FOR_S

@@ -10,6 +10,8 @@ Window and terminal are views of it. On an asyncio loop (plain or qasync), every
     outcome = await controller.finished()       # … until the file ends, stop(), loss or death
     await controller.stop()                     # drain and finalise: the last words are in when it returns
     await controller.restart()                  # after the engine's death: a new engine and a new session
+    await controller.reconfigure(configure)     # another preset, pair or context; a running session goes on with it
+    await controller.use_source(make_source)    # another microphone; the same
     await controller.close()                    # stop, then end the engine
 
 `Controller(…)` raises `PresetError`; `load`, `start` and `restart` raise `UserError` (`SourceError`,
@@ -32,10 +34,21 @@ from typing import Any, Protocol
 from app.engine_client import EngineClient, EngineError, EngineState
 from app.errors import UserError
 from app.observe import Notifier
-from app.source import Feed, Source, SourceError
+from app.source import Feed, Source, SourceError, SourceReport
 from app.status import Phase, Status
 from app.subtitles import Subtitles
-from engine.messages import Activity, Caption, Configure, Error, Event, Health, Loading, Ready
+from engine.messages import (
+    Activity,
+    Caption,
+    Configure,
+    DownloadProgress,
+    Error,
+    Event,
+    Health,
+    Loading,
+    Machine,
+    Ready,
+)
 from engine.presets import load_preset
 
 log = logging.getLogger(__name__)
@@ -107,6 +120,9 @@ class Controller:
         self.level: Notifier[float] = Notifier()
         self.status = Status(quality=self.preset.quality)
         self.problems: list[str] = []
+        self.machine: Machine | None = None
+        self.machines: Notifier[Machine] = Notifier()
+        self.downloads: Notifier[DownloadProgress] = Notifier()
         self._make_source = make_source
         self._recorders = list(recorders)
         self._loading: asyncio.Task[Ready] | None = None
@@ -114,6 +130,8 @@ class Controller:
         self._feed: Feed | None = None
         self._last: SessionEnded | None = None
         self._wanted = False
+        self._attempt: object = None
+        self._notices: dict[str, str] = {}
         self.engine.events.subscribe(self._on_event)
         self.engine.died.subscribe(self._on_death)
 
@@ -133,6 +151,7 @@ class Controller:
         already = self._wanted
         if already:
             return
+        self._attempt = attempt = object()
         self._want(True)
         try:
             source = self._make_source()
@@ -141,8 +160,9 @@ class Controller:
             if self._wanted and self._session is None:
                 self._begin(source, ready)
         except UserError as error:
-            self._want(False)
-            self._fail(str(error))
+            if self._attempt is attempt:  # else it was given up for another
+                self._want(False)
+                self._fail(str(error))
             raise
 
     async def finished(self) -> SessionEnded | None:
@@ -151,6 +171,7 @@ class Controller:
 
     async def stop(self) -> SessionEnded | None:
         """End the session: what was said is drained and finalised. Also cancels a start that still loads."""
+        self._attempt = None
         self._want(False)
         if self._feed is not None:
             self._feed.stop()
@@ -161,6 +182,39 @@ class Controller:
         await self.stop()
         await self.engine.shutdown()
         await self.start()
+
+    async def reconfigure(self, configure: Configure) -> None:
+        """Another preset, pair or context from now on: what runs is finished, the models are loaded, and what ran goes
+        on in a new session. Raises `PresetError` (nothing has changed then) and `UserError`.
+        """
+        preset = load_preset(configure.preset, configure.overrides)
+        preset.check_pair(configure.source_lang, configure.target_lang)
+        wanted = self._wanted
+        await self.stop()
+        loading, self._loading = self._loading, None
+        if loading is not None and not loading.done():
+            await self.engine.shutdown(patience_s=0.0)  # loading cannot be interrupted otherwise
+            await asyncio.gather(loading, return_exceptions=True)
+        self.preset, self.configure = preset, configure
+        self._notices.clear()
+        self._show(replace(self.status, quality=preset.quality, notice=""))
+        if wanted:
+            await self.start()
+        else:
+            await self.load()
+
+    async def use_source(self, make_source: Callable[[], Source]) -> None:
+        """Another source from now on; a running session is finished and goes on in a new one. Raises `UserError`."""
+        wanted = self._wanted and self._session is not None
+        self._make_source = make_source
+        if wanted:
+            await self.stop()
+            await self.start()
+
+    async def probe(self) -> None:
+        """Ask the engine what this machine has; `machines` tells. Raises `EngineError`."""
+        await self.engine.start()
+        await self.engine.probe()
 
     async def close(self) -> None:
         """Stop, then end the engine. The controller is not used any more afterwards."""
@@ -185,9 +239,11 @@ class Controller:
         self._show(loading)
         try:
             await self.engine.start()
+            await self.engine.probe()
             ready = await self.engine.configure(self.configure)
         except EngineError as error:
-            self._fail(str(error))
+            if self._loading is asyncio.current_task():  # else another preset is being loaded already
+                self._fail(str(error))
             raise
         self._show(replace(self.status, phase=Phase.READY, text="", progress=None))
         return ready
@@ -204,6 +260,7 @@ class Controller:
         self.subtitles.begin()
         self._feed = Feed(self.engine.send_audio, lambda *gap: self._record(Gap(*gap)))
         self._feed.level.subscribe(self.level.emit)
+        self._feed.reports.subscribe(self._on_report)
         self._record(
             SessionBegan(
                 session_id,
@@ -216,7 +273,7 @@ class Controller:
                 ready.info,
             )
         )
-        self._show(Status(Phase.LISTENING, quality=self.status.quality))
+        self._show(Status(Phase.LISTENING, quality=self.status.quality, source=source.name))
         self._session = asyncio.create_task(self._run(session_id, source, self._feed))
 
     async def _run(self, session_id: str, source: Source, feed: Feed) -> SessionEnded:
@@ -231,6 +288,7 @@ class Controller:
             self._feed = self._session = None
             self._want(False)
             self.level.emit(0.0)
+            self._notices.pop("source", None)
         self.subtitles.drop_held()
         ended = self._last = SessionEnded(session_id, audio_s, time.monotonic() - began_s, reason or lost)
         self._record(ended)
@@ -281,11 +339,30 @@ class Controller:
                 self._feed.processed(event.processed_s)
                 self._show(replace(self.status, speech=event.speech, lag_s=event.lag_s, audio_s=event.audio_s))
             case Health():
-                self._show(replace(self.status, notice="" if event.state == "ok" else event.text))
+                self._notice("engine", "" if event.state == "ok" else event.text)
             case Error():
-                self._show(replace(self.status, notice=event.message))
+                self._notice("engine", event.message)
+            case Machine():
+                self.machine = event
+                self.machines.emit(event)
+            case DownloadProgress():
+                self.downloads.emit(event)
         if self._session is not None and not isinstance(event, Loading | Ready):
             self._record(event)
+
+    def _on_report(self, report: SourceReport) -> None:
+        self._notices["source"] = report.trouble
+        status = replace(self.status, source=report.name, lost=report.lost, overflows=report.overflows)
+        self._show(replace(status, notice=self._all_notices))
+
+    def _notice(self, origin: str, sentence: str) -> None:
+        """What is not well, by who says it; "" takes it back."""
+        self._notices[origin] = sentence
+        self._show(replace(self.status, notice=self._all_notices))
+
+    @property
+    def _all_notices(self) -> str:
+        return " ".join(filter(None, (self._notices.get(origin, "") for origin in ("source", "engine", "record"))))
 
     def _on_death(self, reason: str) -> None:
         self._show(replace(self.status, phase=Phase.ENGINE_STOPPED, text=reason, progress=None, speech=False))
@@ -302,10 +379,8 @@ class Controller:
                 if failed not in self.problems:
                     log.exception("A recorder failed on %s.", type(event).__name__)
                     self.problems.append(failed)
-        if failed:
-            self._show(replace(self.status, notice=failed))
-        elif self.status.notice in self.problems and not isinstance(event, SessionEnded):
-            self._show(replace(self.status, notice=""))  # it works again
+        if failed or not isinstance(event, SessionEnded):  # after a failure: it works again
+            self._notice("record", failed)
 
     def _want(self, wanted: bool) -> None:
         self._wanted = wanted

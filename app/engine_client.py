@@ -21,6 +21,7 @@ from engine.messages import (
     Audio,
     Command,
     Configure,
+    Download,
     Error,
     Event,
     Flush,
@@ -167,6 +168,10 @@ class EngineClient:
         if self.state is EngineState.RUNNING:
             self._send(Flush())
 
+    def download(self, action: str) -> None:
+        """Control a running download: "pause", "resume" or "cancel". Raises `EngineError`."""
+        self._send(Download(action))
+
     async def stop_session(self) -> Stopped:
         """End the session: returns when every caption is in. Raises `EngineError` on death or a hang."""
         if self.state is not EngineState.RUNNING:
@@ -174,8 +179,12 @@ class EngineClient:
         self._enter(EngineState.STOPPING)
         return await self._ask(Stop(), Stopped, quiet_s=self._limits.quiet_s)
 
-    async def shutdown(self) -> None:
-        """End the process: ask, then insist, then kill its group. Finalises a running session first."""
+    async def shutdown(self, patience_s: float | None = None) -> None:
+        """End the process: ask, then insist, then kill its group. Finalises a running session first.
+
+        `patience_s`: how long it may take to leave by itself, if not `Limits.leave_s`.
+        """
+        patience_s = self._limits.leave_s if patience_s is None else patience_s
         if not self.alive or self._child is None or self._exited is None:
             self._enter(EngineState.OFF)
             return
@@ -184,9 +193,9 @@ class EngineClient:
                 await self.stop_session()
             self._leaving = True
             self._child.send(Shutdown())
-            if await self._gone_within(self._limits.leave_s):
+            if await self._gone_within(patience_s):
                 return
-            log.warning("The engine did not leave within %g s.", self._limits.leave_s)
+            log.log(logging.WARNING if patience_s else logging.INFO, "The engine is ended after %g s.", patience_s)
             self._child.terminate()
             if await self._gone_within(self._limits.terminate_s):
                 return

@@ -21,6 +21,7 @@ from engine.presets import PresetError, load_preset
 class RunOptions:
     """`file` is played; without one the `microphone` of that name is recorded (None: the default one).
 
+    `microphone_required`: it is an error when that one is not there; otherwise another is taken and said.
     `exports` are written when a session ends, `what` ("source", "target", "both") being in them. `overrides`
     are dotted preset keys. `autostart`: begin at once and, with a file, leave when it has ended.
     """
@@ -30,6 +31,7 @@ class RunOptions:
     target_lang: str = "de"
     file: Path | None = None
     microphone: str | None = None
+    microphone_required: bool = True
     fast: bool = False
     exports: tuple[Path, ...] = ()
     what: str = "target"
@@ -49,7 +51,7 @@ class RunOptions:
         """A new source for a session."""
         if self.file is not None:
             return FileSource(self.file, fast=self.fast)
-        return MicrophoneSource(self.microphone)
+        return MicrophoneSource(self.microphone, required=self.microphone_required)
 
     def check(self) -> None:
         """See that nothing is wrong before anything is loaded.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -21,11 +22,24 @@ class SourceError(UserError):
     """A source that cannot be opened or was lost; one sentence."""
 
 
+@dataclass(frozen=True, slots=True)
+class SourceReport:
+    """How a source is. `name`: what delivers now. `trouble`: one sentence, or "". `lost`: nothing delivers sound at
+    this moment, and it is tried again. `overflows`: how often the sound system lost some.
+    """
+
+    name: str
+    trouble: str = ""
+    lost: bool = False
+    overflows: int = 0
+
+
 class Feed:
     """The way from one source to the engine, for one session. Everything on the loop's thread.
 
     `sent_s`: session time up to which audio was handed over. `processed_s`: how far the engine has listened.
     `level`: peak of each block in [0, 1], for the meter. `gap(start_s, end_s)` hears of audio that was lost.
+    `reports`: how the source is, whenever that changes.
     """
 
     def __init__(self, send: Callable[[Audio], None], gap: Callable[[float, float], None]) -> None:
@@ -33,6 +47,7 @@ class Feed:
         self._moved = asyncio.Event()
         self._stopped = asyncio.Event()
         self.level: Notifier[float] = Notifier()
+        self.reports: Notifier[SourceReport] = Notifier()
         self.sent_s = 0.0
         self.processed_s = 0.0
 
@@ -91,8 +106,9 @@ class Source(Protocol):
         ...
 
     async def run(self, feed: Feed) -> None:
-        """Open, feed until the end or until `feed.stopped`, close. Raises `SourceError` when it fails or is
-        lost.
+        """Open, feed until the end or until `feed.stopped`, close. Raises `SourceError` when it fails.
+
+        A microphone that is lost on the way does not: it says so in `feed.reports` and looks for it, or another.
 
         Everything captured before the stop has been sent when this returns.
         """

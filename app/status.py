@@ -32,8 +32,9 @@ class Status:
 
     `lag_s`: how far the newest stable text is behind the newest speech. `audio_s`: audio received in this session.
     `wanted`: a session runs or will begin as soon as the models are there. `quality`: a label that goes wherever
-    translations are shown ("demo quality"), or "". `notice`: one sentence on something that is not well but does not
-    stop the session, or "".
+    translations are shown ("demo quality"), or "". `notice`: a sentence or more on what is not well but does not stop
+    the session, or "". `source`: the microphone or file in use; `lost`: it delivers nothing and is looked for;
+    `overflows`: how often the sound system lost audio in this session.
     """
 
     phase: Phase = Phase.OFF
@@ -45,6 +46,9 @@ class Status:
     wanted: bool = False
     quality: str = ""
     notice: str = ""
+    source: str = ""
+    lost: bool = False
+    overflows: int = 0
 
     @property
     def can_restart(self) -> bool:
@@ -62,6 +66,8 @@ class Status:
                 return f"Loading{percent}: {self.text}" if self.text else f"Loading{percent}"
             case Phase.READY:
                 return self.text or "Ready"
+            case Phase.LISTENING if self.lost:
+                return "No microphone"
             case Phase.LISTENING if self.lag_s >= BEHIND_S:
                 return f"{self.lag_s:.1f} s behind"
             case Phase.LISTENING:

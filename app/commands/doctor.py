@@ -23,7 +23,7 @@ from app.display import display_problem
 from app.errors import UserError
 from app.files import sessions_folder
 from app.logs import log_file
-from app.microphone import list_inputs
+from app.devices import list_inputs
 from engine.presets import Preset, PresetError, load_preset, preset_ids
 
 GIB = 2**30

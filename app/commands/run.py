@@ -93,6 +93,7 @@ def options_from(args: argparse.Namespace) -> RunOptions:
         target_lang=args.target or settings.target_lang,
         file=args.file,
         microphone=args.mic or settings.microphone,
+        microphone_required=bool(args.mic),
         fast=args.fast,
         exports=tuple(args.export),
         what=args.what,

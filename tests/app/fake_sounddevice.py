@@ -28,6 +28,8 @@ class Stream:
         if system.open_error:
             raise system.open_error
         device = system.devices[how["device"]]
+        if device["name"] in system.broken:
+            raise PortAudioError("Error opening RawInputStream: Device unavailable [PaErrorCode -9985]")
         if how["samplerate"] != device["default_samplerate"]:
             raise PortAudioError("Error opening RawInputStream: Invalid sample rate [PaErrorCode -9997]")
         if how["channels"] > device["max_input_channels"]:
@@ -74,6 +76,9 @@ class SoundSystem(types.ModuleType):
         self.devices = devices
         self.streams: list[Stream] = []
         self.open_error: Exception | None = None
+        self.plugged: list[dict[str, Any]] | None = None  # the list after the next rescan
+        self.broken: set[str] = set()  # names that cannot be opened
+        self.rescans = 0
         self.default = types.SimpleNamespace(device=(default, -1), hostapi=0)
 
     def query_hostapis(self, index: int | None = None) -> Any:
@@ -82,6 +87,19 @@ class SoundSystem(types.ModuleType):
 
     def query_devices(self) -> list[dict[str, Any]]:
         return self.devices
+
+    def _terminate(self) -> None:
+        """Open streams end, as PortAudio's do."""
+        for stream in self.streams:
+            if not stream.closed:
+                stream.closed = True
+                stream.unplug()
+
+    def _initialize(self) -> None:
+        """What is plugged in now is what is listed from now on."""
+        self.rescans += 1
+        if self.plugged is not None:
+            self.devices = self.plugged
 
     def RawInputStream(self, **how: Any) -> Stream:
         return Stream(self, how.pop("callback"), how.pop("finished_callback"), **how)

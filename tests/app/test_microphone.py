@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import app.capture_stream
 import app.microphone
 from app.capture_clock import CaptureClock
-from app.microphone import MicrophoneSource, find_input, list_inputs
+from app.devices import find_input, list_inputs
+from app.microphone import MicrophoneSource
 from app.source import Feed, SourceError
 from engine.messages import Audio
 from tests.app.fake_sounddevice import PortAudioError, SoundSystem, Stream, device
@@ -130,40 +132,6 @@ def test_overflows_are_counted(system: SoundSystem) -> None:
         feed.stop()
 
     assert record(system, act)[2].overflows == 1
-
-
-def test_a_device_that_is_unplugged_is_lost_with_a_sentence(system: SoundSystem) -> None:
-    def act(stream: Stream, feed: Feed) -> None:
-        stream.feed(0.1)
-        stream.unplug()
-
-    with pytest.raises(SourceError, match="'Headset' was disconnected"):
-        record(system, act, "Headset")
-    assert system.streams[0].closed
-
-
-def test_a_stream_that_goes_silent_is_lost(system: SoundSystem, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app.microphone, "SILENT_S", 0.2)
-    with pytest.raises(SourceError, match="went silent"):
-        record(system, lambda stream, feed: stream.feed(0.1))
-
-
-def test_a_lost_device_that_never_closes_is_lost_all_the_same(
-    system: SoundSystem, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(app.microphone, "LOST_CLOSE_S", 0.05)
-
-    def act(stream: Stream, feed: Feed) -> None:
-        stream.feed(0.1)
-        stream.hang.clear()
-        stream.unplug()
-
-    try:
-        with pytest.raises(SourceError, match="disconnected"):
-            record(system, act)
-        assert not system.streams[0].closed
-    finally:
-        system.streams[0].hang.set()
 
 
 def test_a_device_that_cannot_be_opened_says_why(system: SoundSystem) -> None:
