@@ -7,6 +7,8 @@ length nor the cost of one decode grows with the time somebody talks.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,6 +31,9 @@ CUT_REACH_S = 0.15
 CUT_FRAME_S = 0.02
 # A word at the very beginning of a window that repeats the last closed one is its echo: the cut left a piece of it.
 ECHO_S = 0.3
+# A word that ends this close to the end of the audio is cut off by it more often than not.
+CUT_WORD_S = 0.1
+OPEN_END_MARKS = ".…!?-–—。！？"
 # Characters of closed text that a decoder may use as a prompt.
 HISTORY_CHARS = 200
 
@@ -276,11 +281,21 @@ class StreamingRecogniser:
         self._decoded = max(0, self._decoded - samples)
 
     def _open_state(self) -> list[Utterance]:
-        committed, tail = tuple(self._agreement.committed), tuple(self._agreement.tail)
+        committed, tail = tuple(self._agreement.committed), self._shown_tail()
         if not committed and not tail and not self._shown:
             return []
         self._shown, self._reported = bool(committed or tail), len(committed)
         return [Utterance(self._next_id, committed, tail)]
+
+    def _shown_tail(self) -> tuple[Word, ...]:
+        """The tail without what the end of the audio has made of it: half a word, and marks that close a sentence
+        only because the audio ends."""
+        tail = list(self._agreement.tail)
+        if tail and tail[-1].end_s > self._clock_s - CUT_WORD_S:
+            tail.pop()
+        if tail and tail[-1].end_s > self._clock_s - SENTENCE_PAUSE_S:
+            tail[-1] = replace(tail[-1], text=tail[-1].text.rstrip(OPEN_END_MARKS) or tail[-1].text)
+        return tuple(tail)
 
 
 def _newest(changed: list[Utterance]) -> tuple[Utterance, ...]:
