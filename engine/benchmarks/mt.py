@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mt-vllm-cudagraph-mode", default=DEFAULT_CUDAGRAPH_MODE, choices=GRAPH_MODES)
     parser.add_argument("--repeats", type=int, default=3, help="hot repeats of the 16 prompts")
     parser.add_argument("--on-off", type=int, default=10, help="repeats of the comparison with and without capture")
+    parser.add_argument("--capture-only", action="store_true", help="leave out the vLLM seams without capture")
     parser.add_argument("--json", type=Path, default=Path("mt.json"), help="the artefact")
     parser.add_argument("--correctness", choices=("eager", *GRAPH_MODES), help="instead: look at every row of one mode")
     parser.add_argument(
@@ -93,7 +94,8 @@ def _one_seam(args: argparse.Namespace) -> int:
         from engine.benchmarks import mt_vllm
 
         eager = args.seam == "vllm_eager"
-        found = mt_vllm.measure(chosen, eager, args.mt_vllm_cudagraph_mode, args.repeats, args.on_off)
+        mode, only = args.mt_vllm_cudagraph_mode, args.capture_only
+        found = mt_vllm.measure(chosen, eager, mode, args.repeats, args.on_off, only)
     found |= {"environment": environment(args.device), "bandwidth": bandwidth(args.device)}
     args.json.write_text(json.dumps(found), encoding="utf-8")
     return 0
@@ -130,6 +132,7 @@ def _in_process(args: argparse.Namespace, seam: str, folder: Path) -> dict[str, 
     command = [sys.executable, "-m", "engine", "benchmark", "mt", args.model, "--seam", seam, "--json", str(path)]
     for name in ("heads", "device", "dtype", "mt_vllm_cudagraph_mode", "repeats", "on_off"):
         command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
+    command += ["--capture-only"] if args.capture_only else []
     began = time.monotonic()
     done = subprocess.run([*command, "--work", str(folder)], stdout=sys.stderr, check=False)
     if done.returncode or not path.is_file():
@@ -148,14 +151,15 @@ def _add_figures(report: dict[str, Any], chosen: Subject) -> None:
             if "rows" in part:
                 medians[name] = round(statistics.median(row["ms_per_token"] for row in part["rows"]), 3)
     report["median_ms_per_token"] = medians
-    if ours := medians.get("vllm_graphs"):
+    if (ours := medians.get("vllm_graphs")) is not None:
         hf = {name: value for name, value in medians.items() if name.startswith("hf")}
         report["vllm_graphs_against"] = {
             name: round(value / ours, 2) for name, value in medians.items() if name != "vllm_graphs"
         }
         if hf:
             report["fastest_hf_seam"] = min(hf, key=lambda name: hf[name])
-        _add_costs(report, chosen)
+        if "plain" in report["seams"]["vllm_graphs"]:
+            _add_costs(report, chosen)
 
 
 def _add_costs(report: dict[str, Any], chosen: Subject) -> None:

@@ -23,11 +23,11 @@ def request(case: Case, check: bool = False) -> RowRequest:
     return RowRequest(case.source_start, case.source_tokens, case.prompt_tokens, len(case.ids) - 1, check)
 
 
-def measure(subject: Subject, eager: bool, mode: str, repeats: int, on_off: int) -> dict[str, Any]:
+def measure(subject: Subject, eager: bool, mode: str, repeats: int, on_off: int, capture_only: bool) -> dict[str, Any]:
     """Both engines of a seam in one process, so that they can be compared. `on_off`: repeats for that comparison."""
     result: dict[str, Any] = {}
     cases = subject.cases()
-    for capture in (False, True):
+    for capture in (True,) if capture_only else (False, True):
         began = time.perf_counter()
         engine = start(subject.settings(enforce_eager=eager, cudagraph_mode=mode, capture=capture))
         part: dict[str, Any] = {"start_s": round(time.perf_counter() - began, 1), "capture_mode": engine.mode.label}
@@ -39,12 +39,15 @@ def measure(subject: Subject, eager: bool, mode: str, repeats: int, on_off: int)
                 part |= _comparison(engine, cases, repeats, on_off, capture)
             if capture:
                 part["info"] = engine.ask_info()
+                if subject.device == "cuda" and not eager:
+                    part["profile"] = profile(engine, cases[0])
                 result["captured"] = part
             else:
                 result["plain"] = part
         finally:
             engine.close()
-    result["tokens_identical"] = result["plain"]["tokens"] == result["captured"]["tokens"]
+    if not capture_only:
+        result["tokens_identical"] = result["plain"]["tokens"] == result["captured"]["tokens"]
     return result
 
 
@@ -101,6 +104,32 @@ def _one(engine: CaptureEngine, case: Case, count: int, capture: bool) -> tuple[
         assert made.rows.finite
         assert len(made.rows.values) == count
     return elapsed, list(made.token_ids)
+
+
+def profile(engine: CaptureEngine, case: Case, steps: int = 20) -> dict[str, Any]:
+    """Where the device's time goes in a decode step, by kernel; wall time with the profiler's own cost."""
+    import torch
+    from torch.profiler import ProfilerActivity
+
+    _one(engine, case, steps + 1, False)
+    with torch.profiler.profile(activities=[ProfilerActivity.CUDA]) as seen:
+        elapsed, _ = _one(engine, case, steps + 1, True)
+    kernels = sorted(seen.key_averages(), key=lambda kernel: -kernel.self_device_time_total)
+    return {
+        "steps": steps + 1,
+        "wall_ms_per_step": round(elapsed / (steps + 1), 3),
+        "busy_ms_per_step": round(sum(k.self_device_time_total for k in kernels) / 1000 / (steps + 1), 3),
+        "launches_per_step": round(sum(k.count for k in kernels) / (steps + 1), 1),
+        "kernels": [
+            {"name": k.key[:90], "per_step": round(k.count / (steps + 1), 2),
+             "us_per_step": round(k.self_device_time_total / (steps + 1), 2)}
+            for k in kernels[:30]
+        ],
+        "tap": [
+            {"name": k.key, "count": k.count, "us_each": round(k.self_device_time_total / k.count, 2)}
+            for k in kernels if k.key in ("_copy_heads", "_rows")
+        ],
+    }  # fmt: skip
 
 
 def median(rows: Sequence[dict[str, Any]]) -> float:
