@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 _COMMANDS = {
     "run": "one session: a file or a microphone, in a window or in the terminal",
     "sessions": "list, show or delete recorded sessions",
-    "export": "write a recorded session to txt, srt, vtt or jsonl",
+    "export": "write a recorded session to txt, srt, vtt, jsonl or docx",
     "doctor": "what this machine has and what is missing",
 }
 

@@ -36,16 +36,16 @@ def reason(error: OSError) -> str:
     return (error.strerror or type(error).__name__).lower()
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Write a file under a temporary name beside it and move it into place.
+def replace_file(path: Path, text: str | bytes) -> None:
+    """Write a file (text as UTF-8) under a temporary name beside it and move it into place.
 
     Makes the folder. Raises `OSError`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{uuid.uuid4().hex[:12]}.part")
     try:
-        with part.open("x", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with part.open("xb") as file:
+            file.write(text.encode("utf-8") if isinstance(text, str) else text)
             file.flush()
             os.fsync(file.fileno())
         if path.exists():
@@ -135,6 +135,24 @@ class AppendFile:
                 os.fsync(self._fd)
         except OSError as error:
             log.warning("The %s %s could not be forced to the disk: %s", self._what, self.path, error)
+
+
+def add_line(path: Path, line: str) -> None:
+    """Add a line to a finished file of lines; one that was cut off inside a line is given its line break first. Raises
+    `OSError`, and `BlockingIOError` while a living process writes the file.
+    """
+    if is_being_written(path):
+        raise BlockingIOError(f"{path} is being written")
+    with path.open("r+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        if end:
+            file.seek(end - 1)
+            whole = file.read(1) == b"\n"
+        else:
+            whole = True
+        file.write((b"" if whole else b"\n") + line.encode("utf-8", errors="replace") + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def is_being_written(path: Path) -> bool:

@@ -1,8 +1,9 @@
 """What a session was, and how its journal is read back: whole, cut off or damaged.
 
 A journal is a file of JSON lines, `<start time>-<id>.jsonl`: `session`, then `stable` for each growth of stable text,
-`final`, `gap` (audio that was lost), and `end`. Texts are cumulative within their utterance, so that any line may be
-missing without harm. A killed process leaves no `end` line and at worst half a line, which reading passes over.
+`final`, `gap` (audio that was lost), `bookmark` (an utterance is marked or unmarked), and `end`. Texts are cumulative
+within their utterance, so that any line may be missing without harm. A killed process leaves no `end` line and at worst
+half a line, which reading passes over.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class Utterance:
 class SessionRecord:
     """One session.
 
-    `gaps`: (start_s, end_s) of lost audio; `ended`: false when the program was killed in it.
+    `gaps`: (start_s, end_s) of lost audio; `ended`: false when the program was killed in it; `bookmarks`: ids of the
+    utterances that a person has marked.
     """
 
     session_id: str
@@ -55,6 +57,7 @@ class SessionRecord:
     ended: bool = False
     audio_s: float = 0.0
     damaged_lines: int = 0
+    bookmarks: tuple[int, ...] = ()
 
     @property
     def has_text(self) -> bool:
@@ -68,6 +71,7 @@ class RecordBuilder:
         self._record = SessionRecord(session_id)
         self._utterances: dict[int, Utterance] = {}
         self._gaps: list[tuple[float, float]] = []
+        self._bookmarks: set[int] = set()
 
     def grows(self, row: Utterance) -> bool:
         """Whether this utterance adds something.
@@ -111,6 +115,9 @@ class RecordBuilder:
                 self._utterances[utterance.utterance_id] = utterance
         elif kind == "gap":
             self._gaps.append((_seconds(row["start_s"]), _seconds(row["end_s"])))
+        elif kind == "bookmark":
+            marked = {int(row["utterance_id"])}
+            self._bookmarks = self._bookmarks | marked if row["on"] else self._bookmarks - marked
         elif kind == "end":
             self._record = replace(self._record, ended=True, audio_s=_seconds(row["audio_s"]))
         else:
@@ -120,7 +127,12 @@ class RecordBuilder:
         spoken = [u for _, u in sorted(self._utterances.items()) if u.source.strip() or u.target.strip()]
         audio_s = max([self._record.audio_s, *(u.end_s for u in spoken)])
         return replace(
-            self._record, utterances=tuple(spoken), gaps=tuple(self._gaps), audio_s=audio_s, damaged_lines=damaged_lines
+            self._record,
+            utterances=tuple(spoken),
+            gaps=tuple(self._gaps),
+            audio_s=audio_s,
+            damaged_lines=damaged_lines,
+            bookmarks=tuple(sorted(self._bookmarks)),
         )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from app.controller import Gap, Recorded, SessionBegan, SessionEnded
 from app.errors import UserError
 from app.files import AppendFile
+from app.observe import Notifier
 from app.session_record import SCHEMA_VERSION, RecordBuilder, SessionRecord, Utterance
 from engine.messages import Caption
 
@@ -23,10 +24,11 @@ class Transcript:
     """Recorder of the running session: each session of the controller becomes one journal.
 
     When the disk fails, the session goes on in memory, each new line tries again, and `event` raises a
-    `TranscriptProblem` as long as that lasts.
+    `TranscriptProblem` as long as that lasts. `rows` carries every journal row as soon as it counts.
     """
 
     def __init__(self, folder: Path) -> None:
+        self.rows: Notifier[dict[str, Any]] = Notifier()
         self._folder = folder
         self._file: AppendFile | None = None
         self._builder: RecordBuilder | None = None
@@ -57,6 +59,15 @@ class Transcript:
             case SessionEnded():
                 self._end(event.audio_s, event.reason)
         self._tell()
+
+    def bookmark(self, utterance_id: int, on: bool) -> None:
+        """Mark an utterance of the running session, or take the mark back."""
+        self._add({"type": "bookmark", "utterance_id": utterance_id, "on": on})
+
+    @property
+    def running(self) -> bool:
+        """A session is being recorded."""
+        return self._file is not None and not self._file.closed
 
     def close(self) -> None:
         """End a session that did not end by itself. Raises `TranscriptProblem` when lines are not on disk."""
@@ -107,6 +118,7 @@ class Transcript:
         if self._builder and self._file and not self._file.closed:
             self._builder.apply(row)
             self._file.append(json.dumps(row, ensure_ascii=False), sync)
+            self.rows.emit(row)
 
     def _tell(self) -> None:
         if self.problem:

@@ -19,11 +19,11 @@ from rich.console import Console
 from rich.text import Text
 
 from app.commands.engine import engine_command, engine_env
+from app.devices import list_inputs
 from app.display import display_problem
 from app.errors import UserError
 from app.files import sessions_folder
 from app.logs import log_file
-from app.devices import list_inputs
 from engine.presets import Preset, PresetError, load_preset, preset_ids
 
 GIB = 2**30

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from app.export.writer import FORMATS, WHAT, ExportError, check_path, export
+from app.export.writer import SUFFIXES, WHAT, ExportError, check_path, export
 from app.files import sessions_folder
 from app.session_files import find_session
 from app.session_record import read_session
@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Command line of `surtitle export`."""
     parser.add_argument("session", help="beginning of the session's id, or last")
     parser.add_argument(
-        "path", nargs="+", type=Path, help=f"file to write; its suffix is the format: {' '.join(FORMATS)}"
+        "path", nargs="+", type=Path, help=f"file to write; its suffix is the format: {' '.join(SUFFIXES)}"
     )
     parser.add_argument("--what", choices=WHAT, default="target", help="text to write (default: target)")
 

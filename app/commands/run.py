@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=Path,
         metavar="PATH",
-        help="write the subtitles at the end; the suffix is the format: .txt .srt .vtt .jsonl",
+        help="write the subtitles at the end; the suffix is the format: .txt .srt .vtt .jsonl .docx",
     )
     parser.add_argument("--what", choices=WHAT, default="target", help="text in the exports (default: target)")
     parser.add_argument("--log", type=Path, metavar="PATH", help="write the session log (JSON lines)")

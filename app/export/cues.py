@@ -43,11 +43,11 @@ class _Wish:
     width: int
 
 
-def cues(record: SessionRecord, what: str) -> list[Cue]:
-    """Cues of a session. `what`: "source", "target", or "both" (one line of each)."""
+def cues(record: SessionRecord, what: str, columns: int = LINE_COLUMNS) -> list[Cue]:
+    """Cues of a session. `what`: "source", "target", or "both" (one line of each); lines of at most `columns`."""
     wishes: list[_Wish] = []
     for utterance in by_time(record):
-        wishes += _utterance(utterance, what)
+        wishes += _utterance(utterance, what, columns)
     return _place(wishes)
 
 
@@ -65,17 +65,18 @@ def span_ms(utterance: Utterance) -> tuple[int, int]:
 # ---------------------------------------------------------------- cutting
 
 
-def _utterance(utterance: Utterance, what: str) -> list[_Wish]:
+def _utterance(utterance: Utterance, what: str, columns: int) -> list[_Wish]:
     start, end = span_ms(utterance)
-    source, target = (pieces(text, LINE_COLUMNS) for text in (utterance.source, utterance.target))
+    source, target = (pieces(text, columns) for text in (utterance.source, utterance.target))
     pairs: list[tuple[list[Piece], list[Piece]]]
     if what == "both":
-        count = max(_count(source, 1, end - start), _count(target, 1, end - start))
-        pairs = list(zip_longest(_divide(source, count, 1), _divide(target, count, 1), fillvalue=[]))
+        count = max(_count(source, columns, end - start), _count(target, columns, end - start))
+        pairs = list(zip_longest(_divide(source, count, 1, columns), _divide(target, count, 1, columns), fillvalue=[]))
     else:
         text = source if what == "source" else target
-        pairs = [([], part) for part in _divide(text, _count(text, LINES, end - start), LINES)]
-    blocks = [(tuple(_lines(a) + _lines(b)), max(width_of(a), width_of(b))) for a, b in pairs]
+        count = _count(text, LINES * columns, end - start)
+        pairs = [([], part) for part in _divide(text, count, LINES, columns)]
+    blocks = [(tuple(_lines(a, columns) + _lines(b, columns)), max(width_of(a), width_of(b))) for a, b in pairs]
     whole = sum(width for _, width in blocks) or 1
     wishes, done = [], 0
     for lines, width in blocks:
@@ -85,29 +86,31 @@ def _utterance(utterance: Utterance, what: str) -> list[_Wish]:
     return wishes
 
 
-def _count(text: Sequence[Piece], lines: int, span: int) -> int:
-    """How many cues a text should become: as few as fit, but enough that none needs more than `MAX_MS` of `span`."""
-    return min(len(text), max(math.ceil(width_of(text) / (lines * LINE_COLUMNS)), math.ceil(span / MAX_MS)))
+def _count(text: Sequence[Piece], room: int, span: int) -> int:
+    """How many cues a text should become: as few as fit into `room` columns each, but enough that none needs more than
+    `MAX_MS` of `span`.
+    """
+    return min(len(text), max(math.ceil(width_of(text) / room), math.ceil(span / MAX_MS)))
 
 
-def _divide(text: Sequence[Piece], count: int, lines: int) -> list[list[Piece]]:
+def _divide(text: Sequence[Piece], count: int, lines: int, columns: int) -> list[list[Piece]]:
     """Cut a text into about `count` cues of even width that end with a clause where one is near."""
     cut: list[list[Piece]] = []
     rest = list(text)
     while rest:
-        left = max(count - len(cut), math.ceil(width_of(rest) / (lines * LINE_COLUMNS)), 1)
-        size = _best_size(rest, width_of(rest) / left, lines)
+        left = max(count - len(cut), math.ceil(width_of(rest) / (lines * columns)), 1)
+        size = _best_size(rest, width_of(rest) / left, lines, columns)
         cut.append(rest[:size])
         rest = rest[size:]
     return cut
 
 
-def _best_size(text: Sequence[Piece], wanted: float, lines: int) -> int:
+def _best_size(text: Sequence[Piece], wanted: float, lines: int, columns: int) -> int:
     """How many pieces to take: what fits in `lines`, near `wanted` columns, rather with a clause's end."""
     best, best_cost, worth = 1, math.inf, min(_CLAUSE_WORTH, wanted / 3)
     for size in range(1, len(text) + 1):
         width = width_of(text[:size])
-        if size > 1 and (width > lines * LINE_COLUMNS or not _fits(text[:size], lines)):
+        if size > 1 and (width > lines * columns or not _fits(text[:size], lines, columns)):
             break
         good = size == len(text) or ends_clause(text[size - 1])
         cost = abs(width - wanted) - (worth if good else 0)
@@ -116,25 +119,25 @@ def _best_size(text: Sequence[Piece], wanted: float, lines: int) -> int:
     return best
 
 
-def _fits(text: Sequence[Piece], lines: int) -> bool:
-    return width_of(text) <= LINE_COLUMNS or (lines == LINES and _line_break(text) is not None)
+def _fits(text: Sequence[Piece], lines: int, columns: int) -> bool:
+    return width_of(text) <= columns or (lines == LINES and _line_break(text, columns) is not None)
 
 
-def _line_break(text: Sequence[Piece]) -> int | None:
+def _line_break(text: Sequence[Piece], columns: int) -> int | None:
     """Where to break a text into two lines that fit, as even as possible; None when no place will do."""
     options = []
     for index in range(1, len(text)):
         first, second = width_of(text[:index]), width_of(text[index:])
-        if first <= LINE_COLUMNS and second <= LINE_COLUMNS:
+        if first <= columns and second <= columns:
             options.append((abs(first - second) - (_CLAUSE_WORTH if ends_clause(text[index - 1]) else 0), index))
     return min(options)[1] if options else None
 
 
-def _lines(text: Sequence[Piece]) -> list[str]:
+def _lines(text: Sequence[Piece], columns: int) -> list[str]:
     """A cue's text as one line, or as two where one is too short."""
     if not text:
         return []
-    index = _line_break(text) if width_of(text) > LINE_COLUMNS else None
+    index = _line_break(text, columns) if width_of(text) > columns else None
     return [join(text)] if index is None else [join(text[:index]), join(text[index:])]
 
 

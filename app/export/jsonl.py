@@ -9,9 +9,9 @@ from app.export.text import clean
 from app.session_record import SessionRecord
 
 
-def write(record: SessionRecord, what: str) -> str:
+def write(record: SessionRecord, what: str, columns: int = 0) -> str:
     """The session as JSON lines, always with both languages; empty when nothing was said."""
-    del what
+    del what, columns
     rows = []
     for utterance in by_time(record):
         start_ms, end_ms = span_ms(utterance)

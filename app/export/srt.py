@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from app.export.cues import cues
+from app.export.cues import LINE_COLUMNS, cues
 from app.session_record import SessionRecord
 
 # SubRip has no escapes: a word joiner, which shows as nothing, keeps "<b>" and "{\an8}" from being read as markup, and
@@ -21,10 +21,10 @@ def clock(time_ms: int) -> str:
     return f"{hours:02}:{minutes:02}:{seconds:02},{milliseconds:03}"
 
 
-def write(record: SessionRecord, what: str) -> str:
+def write(record: SessionRecord, what: str, columns: int = LINE_COLUMNS) -> str:
     """The session as SubRip; empty when nothing was said, since the format has no place to say so."""
     blocks = []
-    for number, cue in enumerate(cues(record, what), start=1):
+    for number, cue in enumerate(cues(record, what, columns), start=1):
         text = "\n".join(_MARKUP.sub(rf"\g<0>{_JOINER}", line) for line in cue.lines)
         blocks.append(f"{number}\n{clock(cue.start_ms)} --> {clock(cue.end_ms)}\n{text}\n")
     return "\n".join(blocks)

@@ -9,7 +9,7 @@ from app.session_record import SessionRecord
 NOTHING = "(Nothing was said in this session.)"
 
 
-def write(record: SessionRecord, what: str) -> str:
+def write(record: SessionRecord, what: str, columns: int = 0) -> str:
     """The session as plain text, or a line in brackets when there is none."""
     blocks = []
     for utterance in by_time(record):

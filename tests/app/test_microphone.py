@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import app.capture_stream
-import app.microphone
 from app.capture_clock import CaptureClock
 from app.devices import find_input, list_inputs
 from app.microphone import MicrophoneSource

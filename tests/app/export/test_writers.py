@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from app.export.cues import cues
 from app.export.validate import validate_file, validate_jsonl, validate_srt, validate_txt, validate_vtt
-from app.export.writer import FORMATS, ExportError, export
+from app.export.writer import FORMATS, SUFFIXES, ExportError, export, preview
 from app.session_record import SessionRecord
 from tests.app.captions import record
 
@@ -26,12 +27,12 @@ def test_the_fixture_is_what_the_writer_writes_today(suffix: str) -> None:
     path = FIXTURES / f"export{suffix}"
     rows = validate_jsonl((FIXTURES / "export.jsonl").read_text(encoding="utf-8"))
     session = record(*((row.source, row.target, row.start_ms / 1000, row.end_ms / 1000) for row in rows))
-    assert FORMATS[suffix](session, "target") == path.read_text(encoding="utf-8")
+    assert FORMATS[suffix](session, "target", 42) == path.read_text(encoding="utf-8")
     assert validate_file(path) >= 4
 
 
 def test_srt_keeps_markup_literal(tmp_path: Path) -> None:
-    text = FORMATS[".srt"](TALK, "target")
+    text = FORMATS[".srt"](TALK, "target", 42)
     assert text.startswith("1\n00:00:00,500 --> 00:00:01,500\nGuten Morgen.\n\n2\n")
     assert "<b>" not in text
     assert text.count("-->") == 2
@@ -39,18 +40,20 @@ def test_srt_keeps_markup_literal(tmp_path: Path) -> None:
 
 
 def test_vtt_escapes() -> None:
-    assert "Ist es &lt;b&gt; &amp; --&gt; ?" in FORMATS[".vtt"](TALK, "target")
+    assert "Ist es &lt;b&gt; &amp; --&gt; ?" in FORMATS[".vtt"](TALK, "target", 42)
 
 
 def test_text_in_three_ways() -> None:
-    write = FORMATS[".txt"]
+    def write(session: SessionRecord, what: str) -> str:
+        return FORMATS[".txt"](session, what, 42)
+
     assert write(TALK, "target") == "Guten Morgen.\nIst es <b> & --> ?\n"
     assert write(TALK, "source") == "Good morning.\nIs it <b> & --> ?\n"
     assert write(TALK, "both") == "Good morning.\nGuten Morgen.\n\nIs it <b> & --> ?\nIst es <b> & --> ?\n"
 
 
 def test_json_lines_hold_exactly_four_keys() -> None:
-    rows = [json.loads(line) for line in FORMATS[".jsonl"](TALK, "source").splitlines()]
+    rows = [json.loads(line) for line in FORMATS[".jsonl"](TALK, "source", 42).splitlines()]
     assert rows[0] == {"source": "Good morning.", "target": "Guten Morgen.", "start_ms": 500, "end_ms": 1500}
     assert list(rows[1]) == ["source", "target", "start_ms", "end_ms"]
 
@@ -67,8 +70,8 @@ def test_nothing_said_is_a_valid_file_and_said(suffix: str, tmp_path: Path) -> N
 
 
 def test_unknown_suffix_and_text_are_one_sentence(tmp_path: Path) -> None:
-    for name in ("a.docx", "a", ".srt"):
-        with pytest.raises(ExportError, match=r"must end in one of \.txt, \.srt, \.vtt, \.jsonl\.$"):
+    for name in ("a.pdf", "a", ".srt"):
+        with pytest.raises(ExportError, match=r"must end in one of \.txt, \.srt, \.vtt, \.jsonl, \.docx\.$"):
             export(TALK, tmp_path / name)
     with pytest.raises(ExportError, match="choose one of source, target, both"):
         export(TALK, tmp_path / "a.srt", "everything")
@@ -162,3 +165,25 @@ def test_validators_accept() -> None:
     assert validate_srt("") == []
     with pytest.raises(ValueError, match="never empty"):
         validate_txt("")
+
+
+@pytest.mark.parametrize("columns", [20, 42, 80])
+def test_lines_are_as_long_as_asked_and_no_longer(columns: int) -> None:
+    words = " ".join(["Wetterbericht", "und", "mehr"] * 20)
+    session = record((words, words, 0.0, 30.0))
+    lines = [line for cue in cues(session, "target", columns) for line in cue.lines]
+    assert max(map(len, lines)) <= columns
+    assert max(map(len, lines)) > columns / 2
+    assert " ".join(lines) == words
+
+
+def test_a_byte_order_mark_stands_only_where_it_may(tmp_path: Path) -> None:
+    for suffix in SUFFIXES:
+        path = tmp_path / f"x{suffix}"
+        export(TALK, path, byte_order_mark=True)
+        assert path.read_bytes().startswith(b"\xef\xbb\xbf") is (suffix in (".txt", ".srt", ".vtt"))
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_preview_can_be_read(suffix: str) -> None:
+    assert "Guten Morgen." in preview(TALK, suffix, "target")
