@@ -16,10 +16,14 @@ from PySide6.QtWidgets import QApplication
 from app.controller import Controller
 from app.engine_client import EngineClient, EngineError
 from app.errors import UserError
+from app.files import settings_file
+from app.i18n import use_language
 from app.options import RunOptions
 from app.records import Records
+from app.settings import SettingsStore, load_settings
 from app.status import Phase
 from app.widgets.subtitle_window import SubtitleWindow
+from app.window_services import WindowServices, use_theme
 from engine.presets import LANGUAGE_NAMES
 
 log = logging.getLogger(__name__)
@@ -28,8 +32,10 @@ LINGER_S = 6.0  # the last lines of a file stay readable for so long
 OK, FAILED, BAD_INPUT = 0, 1, 2
 
 
-def run_window(options: RunOptions, engine: EngineClient | None = None) -> int:
+def run_window(options: RunOptions, engine: EngineClient | None = None, settings: SettingsStore | None = None) -> int:
     """Show the window until it is closed or, with `autostart` and a file, that has ended; the exit status.
+
+    `settings`: what the person may change on the way; without them changes are forgotten.
 
     0; 2 when what was asked cannot be done; 1 when the engine died. Raises `PresetError`.
     """
@@ -39,20 +45,28 @@ def run_window(options: RunOptions, engine: EngineClient | None = None) -> int:
     app.setApplicationName("Surtitle")
     app.setQuitOnLastWindowClosed(False)
     with qasync.QEventLoop(app) as loop:
-        status: int = loop.run_until_complete(Main(options, engine).run())
+        status: int = loop.run_until_complete(Main(options, engine, settings).run())
     return status
 
 
 class Main:
     """One run of the window. Everything that takes time is a task; `_leaving` ends them all."""
 
-    def __init__(self, options: RunOptions, engine: EngineClient | None = None) -> None:
+    def __init__(
+        self, options: RunOptions, engine: EngineClient | None = None, settings: SettingsStore | None = None
+    ) -> None:
         self.options = options
+        self.settings = settings or SettingsStore(Settings(), None)
         self.records = Records(options)
         self.controller = Controller(
             options.configure(), options.make_source, recorders=self.records.recorders, engine=engine
         )
-        self.window = SubtitleWindow(self.controller.subtitles, _title(options))
+        self.settings = SettingsStore(load_settings(settings_file())[0], settings_file())
+        look = self.settings.value.window
+        use_language(look.language)
+        use_theme(look.theme)
+        self.window = SubtitleWindow(self.controller.subtitles, _title(options), settings=look)
+        self.services = WindowServices(self.window, self.controller, self.settings)
         self._tasks: set[asyncio.Task[None]] = set()
         self._leaving = asyncio.Event()
         self._asked_to_leave = 0
@@ -68,6 +82,7 @@ class Main:
         window.leave.connect(self._leave)
         window.show_status(controller.status)
         window.show()
+        self.services.start()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._leave)
@@ -81,6 +96,7 @@ class Main:
                 loop.remove_signal_handler(number)
             window.detach()
             window.hide()
+            await self.services.close()
             for sentence in (*self.records.close(), *self.records.summary()):
                 log.info("%s", sentence)
                 sys.stderr.write(sentence + "\n")

@@ -7,6 +7,7 @@ import importlib
 import sys
 import tempfile
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from app.export.writer import WHAT
 from app.files import settings_file
 from app.headless import run_headless
 from app.options import RunOptions
-from app.settings import load_settings
+from app.settings import Settings, SettingsStore, load_settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,21 +71,26 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    options = options_from(args)
+    settings = _settings()
+    options = options_from(args, settings)
     if not args.headless and (problem := display_problem()):
         raise UserError(problem)
     options.check()
     if not args.headless:
-        return window(options)
+        return window(options, settings)
     options.make_source().check()
     return run_headless(options)
 
 
-def options_from(args: argparse.Namespace) -> RunOptions:
-    """The options of a parsed command line; what it leaves open comes from the settings."""
+def _settings() -> Settings:
     settings, notice = load_settings(settings_file())
     if notice:
         print(notice, file=sys.stderr)
+    return settings
+
+
+def options_from(args: argparse.Namespace, settings: Settings) -> RunOptions:
+    """The options of a parsed command line; what it leaves open comes from the settings."""
     if args.fast and args.file is None:
         raise UserError("--fast plays a file: give one.")
     return RunOptions(
@@ -106,24 +112,39 @@ def options_from(args: argparse.Namespace) -> RunOptions:
 
 
 def open_window() -> int:
-    """`surtitle` without a command."""
+    """`surtitle` without a command: what the settings say, in the one window of this person."""
     if problem := display_problem():
         raise UserError(problem)
-    settings, notice = load_settings(settings_file())
-    if notice:
-        print(notice, file=sys.stderr)
-    return window(
-        RunOptions(settings.preset, settings.source_lang, settings.target_lang, microphone=settings.microphone)
+    settings = _settings()
+    return window(options_of(settings), settings)
+
+
+def options_of(settings: Settings) -> RunOptions:
+    """What the settings ask for; a preset or pair that is not there any more becomes the built-in one."""
+    wanted = RunOptions(
+        settings.preset,
+        settings.source_lang,
+        settings.target_lang,
+        microphone=settings.microphone,
+        microphone_required=False,
+        context=settings.context,
+        overrides=dict(settings.models),
     )
+    try:
+        wanted.check()
+    except UserError as error:
+        print(f"{error} The settings asked for it: the built-in preset is used.", file=sys.stderr)
+        return replace(wanted, preset="laptop", source_lang="en", target_lang="de", overrides={})
+    return wanted
 
 
-def window(options: RunOptions) -> int:
+def window(options: RunOptions, settings: Settings) -> int:
     """Hand over to the window. Qt is loaded here and not before."""
     try:
         main = importlib.import_module("app.main")
     except ImportError as error:
         raise UserError(f"The window cannot be opened ({error}): use `surtitle run FILE --headless`.") from error
-    status: int = main.run_window(options)
+    status: int = main.run_window(options, settings=SettingsStore(settings, settings_file()))
     return status
 
 
