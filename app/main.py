@@ -35,7 +35,7 @@ OK, FAILED, BAD_INPUT = 0, 1, 2
 def run_window(options: RunOptions, engine: EngineClient | None = None, settings: SettingsStore | None = None) -> int:
     """Show the window until it is closed or, with `autostart` and a file, that has ended; the exit status.
 
-    `settings`: what the person may change on the way; without them changes are forgotten.
+    `settings`: what the person may change on the way; without them they are read here.
 
     0; 2 when what was asked cannot be done; 1 when the engine died. Raises `PresetError`.
     """
@@ -56,12 +56,11 @@ class Main:
         self, options: RunOptions, engine: EngineClient | None = None, settings: SettingsStore | None = None
     ) -> None:
         self.options = options
-        self.settings = settings or SettingsStore(Settings(), None)
+        self.settings = settings or SettingsStore(load_settings(settings_file())[0], settings_file())
         self.records = Records(options)
         self.controller = Controller(
             options.configure(), options.make_source, recorders=self.records.recorders, engine=engine
         )
-        self.settings = SettingsStore(load_settings(settings_file())[0], settings_file())
         look = self.settings.value.window
         use_language(look.language)
         use_theme(look.theme)
