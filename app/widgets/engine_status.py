@@ -58,9 +58,7 @@ def lag_text(judgement: Judgement) -> str:
             return head
         case Cause.RECOGNISER:
             why = fill(
-                translate(
-                    "Engine", "{seconds:.1f} s of sound wait to be recognised: the machine is too slow for this."
-                ),
+                translate("Engine", "{seconds:.1f} s of sound wait to be recognised: the machine is too slow."),
                 seconds=judgement.backlog_s,
             )
             advice = translate("Engine", "Close other programs, or choose a preset with a smaller recogniser.")
@@ -92,12 +90,8 @@ class LagCurve(QWidget):
         painter.drawLine(area.bottomLeft(), area.bottomRight())
         if len(curve) > 1:
             now_s, most_s = curve[-1][0], max(5.0, *(lag for _, lag in curve))
-            points = [
-                QPointF(
-                    area.right() - area.width() * (now_s - at) / KEPT_S, area.bottom() - area.height() * lag / most_s
-                )
-                for at, lag in curve
-            ]
+            across, up = area.width() / KEPT_S, area.height() / most_s
+            points = [QPointF(area.right() - across * (now_s - at), area.bottom() - up * lag) for at, lag in curve]
             painter.setPen(QPen(self.palette().color(QPalette.ColorRole.Highlight), 2))
             painter.drawPolyline(QPolygonF(points))
         painter.end()

@@ -14,7 +14,7 @@ from app.i18n import fill, translate
 from app.status import Status
 
 CONTEXT = "Sentences"
-SENTENCES: tuple[str, ...] = (
+_LISTED: tuple[object, ...] = (
     QT_TRANSLATE_NOOP("Sentences", "Off"),
     QT_TRANSLATE_NOOP("Sentences", "Ready"),
     QT_TRANSLATE_NOOP("Sentences", "Listening"),
@@ -41,6 +41,7 @@ SENTENCES: tuple[str, ...] = (
     QT_TRANSLATE_NOOP("Sentences", "The transcript cannot be written: {why}."),
     QT_TRANSLATE_NOOP("Sentences", "There is no file '{name}'."),
 )
+SENTENCES = tuple(str(sentence) for sentence in _LISTED)
 
 
 def _pattern(sentence: str) -> re.Pattern[str]:
