@@ -24,6 +24,7 @@ BENCHMARKS = {
         "milliseconds per token of the built-in translator, alone and beside work",
     ),
     "server": ("engine.benchmarks.server", "the MT server: round trips, release on commit, many sessions"),
+    "hf-seams": ("engine.benchmarks.hf_seams", "what rows cost in the Hugging Face translator"),
     "mt": ("engine.benchmarks.mt", "milliseconds per token of the translator's seams"),
 }
 

@@ -68,6 +68,7 @@ def _measure(args: argparse.Namespace, seams: list[str]) -> tuple[dict[str, list
     from engine.benchmarks.mt_subject import environment
     from engine.mt import hf_weights, qk_capture
     from engine.mt.attention_spec import describe
+    from engine.mt.hf_cache import cache_keyword
     from engine.mt.hf_tokens import HfTokens
     from engine.mt.prompt import ChatLayout, FewShotLayout
 
@@ -85,6 +86,7 @@ def _measure(args: argparse.Namespace, seams: list[str]) -> tuple[dict[str, list
         "hf_qk_fast": (qk_capture.QK_IMPLEMENTATION, qk_capture.QkSeam(attention, heads)),
         "hf_eager": ("eager", qk_capture.EagerSeam(attention, heads)),
     }
+    cache_option = cache_keyword(loaded.model)
     tokens = HfTokens(loaded.tokeniser, loaded.model_type, loaded.end_ids)
     cases = model_cases(tokens, ChatLayout(tokens.chat_template) if tokens.has_chat_template else FewShotLayout())
     times: dict[str, list[tuple[float, float]]] = {seam: [] for seam in seams}
@@ -94,7 +96,7 @@ def _measure(args: argparse.Namespace, seams: list[str]) -> tuple[dict[str, list
                 implementation, watcher = known[seam]
                 loaded.model.set_attn_implementation(implementation)
                 wall, cpu = time.perf_counter(), time.process_time()
-                generate(loaded.model, watcher, case, device, "cache")
+                generate(loaded.model, watcher, case, device, cache_option)
                 spent = (time.perf_counter() - wall, time.process_time() - cpu)
                 if turn:
                     times[seam].append((1000 * spent[0] / NEW_TOKENS, 1000 * spent[1] / NEW_TOKENS))

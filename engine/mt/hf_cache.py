@@ -6,9 +6,11 @@ cache go back to any earlier position, and column = position holds in all layers
 
 from __future__ import annotations
 
+import inspect
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from transformers import DynamicCache
 
@@ -66,6 +68,11 @@ class SessionCaches:
     def clear(self) -> None:
         """Forget everything."""
         self._texts.clear()
+
+
+def cache_keyword(model: Any) -> str:
+    """What a model calls its cache: transformers 5.24 has renamed it, environments of vLLM carry earlier ones."""
+    return "cache" if "cache" in inspect.signature(model.forward).parameters else "past_key_values"
 
 
 def _shared(a: Sequence[int], b: Sequence[int], most: int) -> int:

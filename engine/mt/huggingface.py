@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import threading
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from engine.mt import hf_weights, qk_capture
 from engine.mt.attention_spec import AttentionSpecError, describe
 from engine.mt.contract import Cancel, CaptureHealth, Progress, Source, TranslationError
 from engine.mt.drafting import Generated, Prepared, as_draft, next_token, no_draft, prepare
-from engine.mt.hf_cache import CachedText, SessionCaches
+from engine.mt.hf_cache import CachedText, SessionCaches, cache_keyword
 from engine.mt.hf_tokens import HfTokens
 from engine.mt.prompt import ChatLayout, FewShotLayout, PromptLayout
 from engine.mt.rows import stack_rows, unit_masses
@@ -75,9 +74,7 @@ class HuggingFaceTranslator:
         )
         self._name = path.name
         self._model = loaded.model
-        # renamed in transformers 5.24; environments of vLLM have an earlier one
-        known = inspect.signature(loaded.model.forward).parameters
-        self._cache_option = "cache" if "cache" in known else "past_key_values"
+        self._cache_option = cache_keyword(loaded.model)
         self._device, self._dtype = device, dtype
         self._n_ctx = min(n_ctx, loaded.max_positions)
         self._tokens = HfTokens(loaded.tokeniser, loaded.model_type, loaded.end_ids)

@@ -170,6 +170,7 @@ class _LayerTap:
     first: int = 0
     queries: list[Tensor] = field(default_factory=list)
     keys: Tensor | None = None
+    picked: Tensor | None = None  # `heads` on the model's device
     check: bool = False
     error: float = float("inf")
 
@@ -186,7 +187,9 @@ class _LayerTap:
         if not self.queries:
             self._verify(query, key, options)
             self.first = positions - new
-        self.queries.append(query[0, self.heads, query.shape[2] - new :])
+        if self.picked is None:
+            self.picked = torch.tensor(self.heads, device=query.device)
+        self.queries.append(query[0, :, query.shape[2] - new :].index_select(0, self.picked))
         self.keys = key
         if self.check:
             self._compare(value, output)
