@@ -72,6 +72,8 @@ $(VENV)/.laptop: pyproject.toml $(VENV)/.llama
 $(VENV)/.dev: pyproject.toml $(VENV)/.laptop
 	@echo "surtitle: installing what the tests need"
 	$(BIN)/python -m pip install --quiet --editable '.[$(TEST_EXTRAS)]'
+	@# A client to test the MT server with; beside the environment, for it asks for torch and needs none of it here.
+	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(VENV)/whisperlivekit whisperlivekit==0.2.26
 	@touch $@
 
 clean:
