@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.evaluation.captions import common_length, computed_ms, erased_units, hold_shares, translated, unit_spans
@@ -56,12 +56,14 @@ def test_erasure_counts_words_that_were_withdrawn(texts: list[str], erased: int)
     assert erased_units(texts, "de") == erased
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(alphabet="ab ", max_size=8), max_size=6))
 def test_text_that_only_grows_is_never_erased(parts: list[str]) -> None:
     texts = ["".join(parts[: at + 1]) for at in range(len(parts))]
     assert erased_units(texts, "de") == 0
 
 
+@settings(deadline=None)
 @given(st.text(max_size=10), st.text(max_size=10))
 def test_common_length_is_the_longest_common_beginning(first: str, second: str) -> None:
     length = common_length(first, second)

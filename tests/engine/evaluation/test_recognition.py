@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.evaluation.recognition import Step, Timing, recognise, timed_words
@@ -43,6 +43,7 @@ def test_words_share_the_time_evenly() -> None:
     assert list(recognise(0, timed_words([], 0.0, 1.0), Timing())) == []
 
 
+@settings(deadline=None)
 @given(
     st.integers(1, 12),
     st.floats(0, 2),

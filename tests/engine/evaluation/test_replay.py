@@ -111,7 +111,7 @@ POLICIES = st.builds(
 WORDS = st.lists(st.sampled_from(["we", "go", "home", "now,", "late."]), min_size=1, max_size=12)
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(WORDS, min_size=1, max_size=3), POLICIES, st.sampled_from([0.0, 1.0, 2.0]))
 def test_no_replay_ever_withdraws_stable_text(lines: list[list[str]], policy: Policy, step_s: float) -> None:
     log = replay(lines, policy, Timing(0.3, 1.0, step_s))
