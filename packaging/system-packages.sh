@@ -46,6 +46,7 @@ if [[ $mode == test ]]; then
         "xdotool: keys and clicks in the window's tests"
         "pulseaudio: a microphone without hardware"
         "pulseaudio-utils: playing into that microphone"
+        "haproxy: two MT servers behind a proxy"
         "libasound2-plugins: makes that microphone visible to PortAudio"
     )
     # The word aligner of the calibration tests is compiled too.

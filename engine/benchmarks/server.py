@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
+import contextlib
 import json
 import os
 import platform
@@ -18,15 +19,15 @@ import sys
 import time
 import urllib.request
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from engine import __version__
 from engine.benchmarks.server_client import FAST_PATH, SENTENCES, Script, Talk, talk
-from engine.benchmarks.server_subject import Wanted, running
+from engine.benchmarks.server_subject import NotStarted, Wanted, running
 from engine.files import write_atomically
-from engine.host import library_versions
-from engine.server.command import ServerError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
             )
             with running(wanted) as (url, _):
                 report = _measure(args, url, counts)
-    except (ServerError, OSError) as error:
+    except (NotStarted, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     write_atomically(args.json, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
@@ -84,7 +85,7 @@ def _measure(args: argparse.Namespace, url: str, counts: Sequence[int]) -> dict[
         else "",
         "health": json.loads(_get(url, "/healthz")),
         "machine": {"cpu": _cpu(), "cores": os.cpu_count(), "system": platform.platform(), "load": os.getloadavg()},
-        "versions": library_versions(),
+        "versions": _versions(),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
     }
     asyncio.run(talk(url, init, Script.of(SENTENCES[:1], 0), args.speed, False))  # warms the fixed prompt up
@@ -203,6 +204,14 @@ def _quantile(values: Sequence[float], share: float) -> float | None:
 
 def _quantiles(values: Sequence[float]) -> dict[str, float | None]:
     return {"p50": _quantile(values, 0.5), "p95": _quantile(values, 0.95), "max": _quantile(values, 1.0)}
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version(), "surtitle": __version__}
+    for name in ("llama-cpp-python", "torch", "transformers", "vllm", "websockets"):
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def _cpu() -> str:

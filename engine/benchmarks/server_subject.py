@@ -16,11 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from engine.alignatt.policy import Policy
-from engine.server.command import ServerError, load_service
 from engine.server.server import MtServer, ServerConfig, Service
 from engine.server.translation import MAX_UTTERANCE_WORDS, Terms
 
 START_S = 900.0
+
+
+class NotStarted(Exception):
+    """The server did not start; the message says why."""
+
 
 _TEMPLATE = "{% for m in messages %}<turn>{{ m['role'] }}\n{{ m['content'] }}</turn>\n{% endfor %}<turn>assistant\n"
 
@@ -40,7 +44,7 @@ class Wanted:
 
 @contextmanager
 def running(wanted: Wanted) -> Iterator[tuple[str, int]]:
-    """Start the server; its address and process id. Raises `ServerError` when it does not start."""
+    """Start the server; its address and process id. Raises `NotStarted`."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(wanted, theirs), name="MT server")
@@ -52,7 +56,7 @@ def running(wanted: Wanted) -> Iterator[tuple[str, int]]:
         except EOFError:
             answer = f"its process ended with status {process.exitcode}"
         if not isinstance(answer, int):
-            raise ServerError(f"The server did not start: {answer}")
+            raise NotStarted(f"The server did not start: {answer}")
         yield f"ws://127.0.0.1:{answer}", process.pid or 0
     finally:
         ours.close()  # the sign to stop
@@ -88,6 +92,8 @@ async def _until_closed(service: Service, wanted: Wanted, pipe: Connection) -> N
 
 
 def _preset_service(wanted: Wanted) -> Service:
+    from engine.server.command import load_service  # of a preset's libraries random weights need none
+
     return load_service(
         argparse.Namespace(
             preset=wanted.preset,
