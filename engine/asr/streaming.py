@@ -72,6 +72,8 @@ class StreamingRecogniser:
         """Forget everything; utterance ids start again at 0."""
         self._next_id = 0
         self._history = ""
+        # what happened and was not returned yet: a decode that fails must not take with it what was closed before
+        self._changed: list[Utterance] = []
         self._clear(0)
 
     def push(self, audio_chunk: NDArray[np.float32], start_s: float) -> Transcript:
@@ -81,35 +83,33 @@ class StreamingRecogniser:
         the end of what was pushed is put behind it.
         """
         at = round(start_s * SAMPLE_RATE)
-        changed: list[Utterance] = []
         if not self._audio.size:
             self._clear(max(at, self._end))
         elif at - self._end >= self._silence:
-            changed += self._finish()
+            self._changed += self._finish()
             self._clear(at)
         elif at > self._end:
-            changed += self._feed(np.zeros(at - self._end, np.float32))
-        changed += self._feed(np.asarray(audio_chunk, np.float32))
-        return Transcript(_newest(changed), self._clock_s)
+            self._feed(np.zeros(at - self._end, np.float32))
+        self._feed(np.asarray(audio_chunk, np.float32))
+        return self._report()
 
     def pause(self) -> Transcript:
         """The speaker has paused: decode what is new and commit every word that the hold-back lets go.
 
         Silence behind a word settles it, so it need not wait for a second decode; the utterance stays open.
         """
-        changed: list[Utterance] = []
         if self._decoded < self._audio.size:
             self._decode()
             settled_s = self._clock_s - self._hold_back_s
             self._agreement.commit(sum(word.end_s <= settled_s for word in self._agreement.tail))
-            changed = self._close_sentences(final=False) + self._open_state()
-        return Transcript(_newest(changed), self._clock_s)
+            self._changed += self._close_sentences(final=False) + self._open_state()
+        return self._report()
 
     def finish(self) -> Transcript:
         """Decode what was not decoded yet, commit everything and close the open utterance."""
-        changed = self._finish()
+        self._changed += self._finish()
         self._clear(self._end)
-        return Transcript(_newest(changed), self._clock_s)
+        return self._report()
 
     # ------------------------------------------------------------ the window
 
@@ -132,9 +132,15 @@ class StreamingRecogniser:
         # whether the open utterance was reported with words in it, and how many of them as committed
         self._shown, self._reported = False, 0
 
-    def _feed(self, samples: NDArray[np.float32]) -> list[Utterance]:
+    def _report(self) -> Transcript:
+        """Every utterance closed since the last report, and the open one only as it was last."""
+        changed, self._changed = self._changed, []
+        closed = [utterance for utterance in changed if utterance.final]
+        still_open = [utterance for utterance in changed[-1:] if not utterance.final]
+        return Transcript((*closed, *still_open), self._clock_s)
+
+    def _feed(self, samples: NDArray[np.float32]) -> None:
         """Append audio and decode at every chunk boundary in it."""
-        changed: list[Utterance] = []
         while samples.size:
             room = round(LONGEST_WINDOW_S * SAMPLE_RATE) - self._audio.size
             undecoded = self._audio.size - self._decoded
@@ -142,8 +148,7 @@ class StreamingRecogniser:
             self._audio = np.concatenate((self._audio, samples[:step]))
             samples = samples[step:]
             if undecoded + step >= self._chunk or step == room:
-                changed += self._advance()
-        return changed
+                self._changed += self._advance()
 
     def _step(self, available: int, undecoded: int) -> int:
         """How many samples to take before the next decode is due."""
@@ -296,9 +301,3 @@ class StreamingRecogniser:
         if tail and tail[-1].end_s > self._clock_s - SENTENCE_PAUSE_S:
             tail[-1] = replace(tail[-1], text=tail[-1].text.rstrip(OPEN_END_MARKS) or tail[-1].text)
         return tuple(tail)
-
-
-def _newest(changed: list[Utterance]) -> tuple[Utterance, ...]:
-    """All closed utterances, and the open one only as it was last."""
-    closed = [utterance for utterance in changed if utterance.final]
-    return (*closed, *(utterance for utterance in changed[-1:] if not utterance.final))
