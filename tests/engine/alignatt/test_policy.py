@@ -63,6 +63,27 @@ def test_minimum_accessible_mass(minimum: float, reason: str) -> None:
     assert decide(draft, Frontier(4, 4), Policy(min_accessible=minimum)).reason == reason
 
 
+@pytest.mark.parametrize(
+    ("hold_back", "min_emit", "released", "reason"),
+    [
+        (0, 0, 3, reasons.SOURCE_FRONTIER),
+        (1, 0, 2, reasons.HOLD_BACK),
+        (2, 0, 1, reasons.HOLD_BACK),
+        (3, 0, 0, reasons.HOLD_BACK),
+        (0, 3, 3, reasons.SOURCE_FRONTIER),
+        (0, 4, 0, reasons.HOLD_BACK),
+        (1, 2, 2, reasons.HOLD_BACK),
+        (1, 3, 0, reasons.HOLD_BACK),
+    ],
+)
+def test_words_held_back_and_fewest_words(hold_back: int, min_emit: int, released: int, reason: str) -> None:
+    draft = make_draft(WORDS, [0, 1, 2, 3, 3])
+    policy = Policy(hold_back=hold_back, min_emit=min_emit)
+    decision = decide(draft, Frontier(3, 4), policy)
+    assert (decision.released, decision.reason) == (released, reason)
+    assert decide(draft, Frontier(4, 4, final=True), policy).released == 5
+
+
 def test_a_missing_row_is_withheld() -> None:
     draft = make_draft(WORDS, [0] * 5, missing=[1])
     decision = decide(draft, Frontier(4, 4), ALIGNATT)
@@ -159,6 +180,8 @@ policies = st.builds(
     min_accessible=st.floats(0, 0.5),
     hold_n=st.integers(0, 4),
     wait_k=st.integers(0, 4),
+    hold_back=st.integers(0, 3),
+    min_emit=st.integers(0, 3),
 )
 
 

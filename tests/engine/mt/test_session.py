@@ -140,6 +140,42 @@ def test_history_is_kept_to_its_limit() -> None:
     assert session._history == [("sentence 2", "SENTENCE 2"), ("sentence 3", "SENTENCE 3")]
 
 
+def test_a_session_continues_where_another_left_off() -> None:
+    session = make(max_history=1, history=[("a", "A"), ("b", "B")], accepted_prefix="Gestern")
+    assert session._history == [("b", "B")]
+    state = update(session, "yesterday we go", "home")
+    assert (state.stable, state.held) == ("Gestern WE GO", " HOME")
+    assert update(session, "yesterday we go home", final=True).stable == "Gestern WE GO HOME"
+    assert update(session, "it rains", utterance_id=1).stable == "IT RAINS"
+
+
+@pytest.mark.parametrize(("accepted", "shown"), [("Gestern ", "Gestern WE"), ("  ", "  YESTERDAY WE")])
+def test_an_accepted_prefix_stays_to_the_letter(accepted: str, shown: str) -> None:
+    assert update(make(accepted_prefix=accepted), "yesterday we", "go").stable == shown
+
+
+def test_needs_engine_foretells_engine_calls() -> None:
+    session = make()
+    for committed, tail, final in (("", "", False), ("a", "b c", False), ("a b", "c", False), ("a b c", "", True)):
+        foretold = session.needs_engine(0, words(committed), words(tail), final)
+        assert update(session, committed, tail, final).engine_call == foretold
+
+
+def test_an_abandoned_session_ends_even_its_finals() -> None:
+    session = make()
+    session.abandon()
+    assert update(session, "we go home", final=True).reason == reasons.SUPERSEDED
+
+
+def test_without_reuse_every_update_drafts() -> None:
+    translator = ScriptedTranslator()
+    session = make(translator, reuse=False, partial_limit=1)
+    update(session, "we go")
+    update(session, "we go")
+    assert translator.calls == 2
+    assert (session.released_tokens, session.held_tokens) == (0, 1)
+
+
 def test_the_trace_is_made_only_on_request() -> None:
     assert update(make(), "we go").tokens == ()
     assert [token["text"] for token in update(make(trace=True), "we go", "home").tokens] == [
