@@ -289,7 +289,7 @@ class StreamingRecogniser:
         committed, tail = tuple(self._agreement.committed), self._shown_tail()
         if not committed and not tail and not self._shown:
             return []
-        self._shown, self._reported = bool(committed or tail), len(committed)
+        self._shown, self._reported = True, len(committed)
         return [Utterance(self._next_id, committed, tail)]
 
     def _shown_tail(self) -> tuple[Word, ...]:
