@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from engine.models import resolve
 
 Samples = NDArray[np.float32]
 JITTER_S = 0.02  # a block may start this far from where the last one ended and still follow it
+LOUDEST = 8.0  # full scale is 1; what is far beyond it is no sound, and would stay in the recurrent state for ever
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,8 @@ class SessionAudio:
 
     The clock counts frames within a stretch of contiguous audio, so it does not drift. A block that starts later than
     the last one ended opens a new stretch (the gap stays on the clock); what starts earlier is cut off.
-    `repaired` counts samples that were not finite, `late_s` the audio that came twice.
+    `repaired` counts samples that were no sound (not finite, or far beyond full scale) and became silence, `late_s` the
+    audio that came twice.
     """
 
     def __init__(self) -> None:
@@ -52,11 +55,13 @@ class SessionAudio:
         return self._origin_s + self._frames_in / self._format[0] if self._format else 0.0
 
     def convert(self, pcm: bytes, sample_rate: int, channels: int, start_s: float) -> list[Block]:
-        """Convert interleaved float32 frames. Raises `ValueError` for a format that no device has."""
+        """Convert interleaved float32 frames. Raises `ValueError` for a format that no device has, or no time."""
         if not (1 <= channels <= 64 and 1000 <= sample_rate <= 768_000):
             raise ValueError(f"audio with {channels} channels at {sample_rate} Hz")
         if len(pcm) % (4 * channels):
             raise ValueError(f"{len(pcm)} bytes are no whole frames of {channels} channels")
+        if not math.isfinite(start_s):
+            raise ValueError(f"audio at the time {start_s}")
         frames = self._downmix(np.frombuffer(pcm, np.float32).reshape(-1, channels))
         blocks: list[Block] = []
         late = round((self.clock_s - start_s) * sample_rate) if self._format else 0
@@ -65,9 +70,10 @@ class SessionAudio:
             frames, start_s = frames[late:], self.clock_s
             if not len(frames):
                 return blocks
-        if self._format != (sample_rate, channels) or start_s - self.clock_s > JITTER_S:
+        follows = self._resampler is not None and start_s - self.clock_s <= JITTER_S
+        if not follows or self._format != (sample_rate, channels):
             blocks += self.flush()
-            self._open(sample_rate, channels, start_s)
+            self._open(sample_rate, channels, max(start_s, self.clock_s) if self._format else start_s)
         self._frames_in += len(frames)
         return [*blocks, *self._emit(frames, last=False)]
 
@@ -78,7 +84,7 @@ class SessionAudio:
         return rest
 
     def _downmix(self, frames: Samples) -> Samples:
-        broken = ~np.isfinite(frames)
+        broken = ~(np.abs(frames) <= LOUDEST)  # also true of NaN
         if broken.any():
             self.repaired += int(broken.sum())
             frames = np.where(broken, np.float32(0), frames)
