@@ -248,10 +248,9 @@ class EngineClient:
         except ProtocolError as error:
             self.protocol_errors += 1
             log.error("From the engine: %s", error)
-            if not isinstance(error, MessagesLost):
+            if not isinstance(error, MessagesLost) or not isinstance(error.body, Event):
                 return
             event = error.body
-        assert isinstance(event, Event)
         self._follow(event)
         self.events.emit(event)
         self._answer(event)

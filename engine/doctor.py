@@ -16,21 +16,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print models and libraries."""
     found = machine()
-    models = [dict(zip(("name", "present", "where", "bytes"), row, strict=True)) for row in found.models]
+    columns = ("name", "present", "where", "bytes")
     if args.json:
         report = {
             "python": found.python,
             "cpu_count": found.cpu_count,
             "ram_gib": found.ram_gib,
             "gpus": [list(gpu) for gpu in found.gpus],
-            "models": models,
+            "models": [dict(zip(columns, row, strict=True)) for row in found.models],
             "libraries": library_versions(),
         }
         print(json.dumps(report))
         return 0
-    for model in models:
-        state = f"{model['bytes'] / 1e6:.0f} MB at {model['where']}" if model["present"] else "not here"
-        print(f"{model['name']}: {state}")
+    for name, present, where, size in found.models:
+        print(f"{name}: {f'{size / 1e6:.0f} MB at {where}' if present else 'not here'}")
     for name, number in library_versions().items():
-        print(f"{name} {number}")
+        print(name, number)
     return 0

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 PROTOCOL_VERSION = 1
 
@@ -246,15 +246,18 @@ class Numberer:
         return Envelope(PROTOCOL_VERSION, next(self._seq), body)
 
 
-class Receiver:
+Body = TypeVar("Body", bound=Command | Event)
+
+
+class Receiver(Generic[Body]):
     """Checks what one side receives: version, direction, and that sequence numbers rise without a hole."""
 
-    def __init__(self, accepts: type[Command] | type[Event]) -> None:
+    def __init__(self, accepts: type[Body]) -> None:
         self._accepts = accepts
         self._next = 0
 
-    def unwrap(self, item: object) -> Command | Event:
-        """The body of an envelope. Raises `ProtocolError` for anything that does not belong here, `MessagesLost` at a hole.
+    def unwrap(self, item: object) -> Body:
+        """The body of an envelope. Raises `ProtocolError` for what does not belong here, `MessagesLost` at a hole.
 
         After a hole the counter continues behind it, so that one lost message is one error and not a flood.
         """

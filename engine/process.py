@@ -20,7 +20,7 @@ from typing import Any
 
 from engine.host import Host
 from engine.logs import log_to_file
-from engine.messages import Command, Error, Event, Numberer, ProtocolError, Receiver, Shutdown
+from engine.messages import Command, Error, Event, MessagesLost, Numberer, ProtocolError, Receiver, Shutdown
 
 logger = logging.getLogger("surtitle.engine")
 
@@ -47,6 +47,11 @@ def run_engine(commands: Queue[Any], events: Queue[Any], parent_pid: int) -> Non
     while True:
         try:
             command = receiver.unwrap(commands.get())
+        except MessagesLost as error:
+            emit(Error("protocol", str(error)))
+            if not isinstance(error.body, Command):
+                continue
+            command = error.body
         except ProtocolError as error:
             logger.error("%s", error)
             emit(Error("protocol", str(error)))

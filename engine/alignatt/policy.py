@@ -45,8 +45,8 @@ class Policy:
     `alignatt` withholds a token when its mass beyond the frontier is at least `soft_edge` and more than `theta` of its
     source mass, or when its accessible mass is below `min_accessible`. `border_margin`: the last committed units that
     still count as inaccessible. `hold_n` and `wait_k` count target words. `top_k`: heads used of the head set.
-    `fallback`: the policy that takes over when capture is unhealthy. Under every policy, `hold_back` target words at the
-    end of what would be released stay held, and fewer than `min_emit` words of a draft are not released at all.
+    `fallback`: the policy that takes over when capture is unhealthy. Under every policy, `hold_back` target words at
+    the end of what would be released stay held, and fewer than `min_emit` words of a draft are not released at all.
     """
 
     name: Literal["alignatt", "hold_n", "local_agreement", "wait_k"] = "alignatt"
