@@ -53,6 +53,8 @@ from engine.presets import load_preset
 
 log = logging.getLogger(__name__)
 
+ORIGINS = ("source", "engine", "record", "settings", "dialogs")  # who may have something to say, in this order
+
 
 @dataclass(frozen=True, slots=True)
 class SessionBegan:
@@ -139,7 +141,7 @@ class Controller:
 
     async def load(self) -> Ready:
         """Start the engine if there is none and load the preset; returns when a session may start."""
-        if self._loading is None or (self._loading.done() and not self._is_loaded):
+        if self._loading is None or (self._loading.done() and not self.loaded):
             self._loading = asyncio.create_task(self._load())
         return await asyncio.shield(self._loading)
 
@@ -187,10 +189,20 @@ class Controller:
         """Another preset, pair or context from now on: what runs is finished, the models are loaded, and what ran goes
         on in a new session. Raises `PresetError` (nothing has changed then) and `UserError`.
         """
+        wanted = self._wanted
+        await self.prepare(configure)
+        if wanted:
+            await self.start()
+        else:
+            await self.load()
+
+    async def prepare(self, configure: Configure) -> None:
+        """As `reconfigure`, but the models are loaded by the next `load` or `start`. Raises `PresetError`."""
         preset = load_preset(configure.preset, configure.overrides)
         preset.check_pair(configure.source_lang, configure.target_lang)
-        wanted = self._wanted
         await self.stop()
+        if configure == self.configure and self.loaded:
+            return
         loading, self._loading = self._loading, None
         if loading is not None and not loading.done():
             await self.engine.shutdown(patience_s=0.0)  # loading cannot be interrupted otherwise
@@ -198,10 +210,6 @@ class Controller:
         self.preset, self.configure = preset, configure
         self._notices.clear()
         self._show(replace(self.status, quality=preset.quality, notice=""))
-        if wanted:
-            await self.start()
-        else:
-            await self.load()
 
     async def use_source(self, make_source: Callable[[], Source]) -> None:
         """Another source from now on; a running session is finished and goes on in a new one. Raises `UserError`."""
@@ -231,7 +239,8 @@ class Controller:
     # ------------------------------------------------------------ loading
 
     @property
-    def _is_loaded(self) -> bool:
+    def loaded(self) -> bool:
+        """The engine has loaded what `configure` says, as far as it loads at all."""
         return self.engine.state in (EngineState.READY, EngineState.RUNNING, EngineState.STOPPING)
 
     async def _load(self) -> Ready:
@@ -339,9 +348,9 @@ class Controller:
                 self._feed.processed(event.processed_s)
                 self._show(replace(self.status, speech=event.speech, lag_s=event.lag_s, audio_s=event.audio_s))
             case Health():
-                self._notice("engine", "" if event.state == "ok" else event.text)
+                self.notice("engine", "" if event.state == "ok" else event.text)
             case Error():
-                self._notice("engine", event.message)
+                self.notice("engine", event.message)
             case Machine():
                 self.machine = event
                 self.machines.emit(event)
@@ -355,14 +364,14 @@ class Controller:
         status = replace(self.status, source=report.name, lost=report.lost, overflows=report.overflows)
         self._show(replace(status, notice=self._all_notices))
 
-    def _notice(self, origin: str, sentence: str) -> None:
-        """What is not well, by who says it; "" takes it back."""
+    def notice(self, origin: str, sentence: str) -> None:
+        """Show what is not well, by who says it; "" takes it back."""
         self._notices[origin] = sentence
         self._show(replace(self.status, notice=self._all_notices))
 
     @property
     def _all_notices(self) -> str:
-        return " ".join(filter(None, (self._notices.get(origin, "") for origin in ("source", "engine", "record"))))
+        return " ".join(filter(None, (self._notices.get(origin, "") for origin in ORIGINS)))
 
     def _on_death(self, reason: str) -> None:
         self._show(replace(self.status, phase=Phase.ENGINE_STOPPED, text=reason, progress=None, speech=False))
@@ -380,7 +389,7 @@ class Controller:
                     log.exception("A recorder failed on %s.", type(event).__name__)
                     self.problems.append(failed)
         if failed or not isinstance(event, SessionEnded):  # after a failure: it works again
-            self._notice("record", failed)
+            self.notice("record", failed)
 
     def _want(self, wanted: bool) -> None:
         self._wanted = wanted

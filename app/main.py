@@ -14,16 +14,21 @@ import qasync
 from PySide6.QtWidgets import QApplication
 
 from app.controller import Controller
+from app.dialogs import Dialogs
 from app.engine_client import EngineClient, EngineError
 from app.errors import UserError
-from app.files import settings_file
+from app.files import log_folder, settings_file
 from app.i18n import use_language
 from app.options import RunOptions
 from app.records import Records
 from app.settings import SettingsStore, load_settings
+from app.single_instance import SingleInstance
+from app.speed import SpeedMeter
 from app.status import Phase
+from app.transcripts import Transcripts
+from app.widgets.look import use_theme
 from app.widgets.subtitle_window import SubtitleWindow
-from app.window_services import WindowServices, use_theme
+from app.window_services import WindowServices
 from engine.presets import LANGUAGE_NAMES
 
 log = logging.getLogger(__name__)
@@ -32,10 +37,16 @@ LINGER_S = 6.0  # the last lines of a file stay readable for so long
 OK, FAILED, BAD_INPUT = 0, 1, 2
 
 
-def run_window(options: RunOptions, engine: EngineClient | None = None, settings: SettingsStore | None = None) -> int:
+def run_window(
+    options: RunOptions,
+    engine: EngineClient | None = None,
+    settings: SettingsStore | None = None,
+    single: bool = False,
+) -> int:
     """Show the window until it is closed or, with `autostart` and a file, that has ended; the exit status.
 
-    `settings`: what the person may change on the way; without them they are read here.
+    `settings`: what the person may change on the way; without them they are read here. `single`: where the program runs
+    already, that one comes to the front instead.
 
     0; 2 when what was asked cannot be done; 1 when the engine died. Raises `PresetError`.
     """
@@ -44,9 +55,26 @@ def run_window(options: RunOptions, engine: EngineClient | None = None, settings
         app = QApplication(sys.argv[:1])
     app.setApplicationName("Surtitle")
     app.setQuitOnLastWindowClosed(False)
-    with qasync.QEventLoop(app) as loop:
-        status: int = loop.run_until_complete(Main(options, engine, settings).run())
+    instance = SingleInstance(log_folder()) if single else None
+    if instance is not None and not instance.claim():
+        return _raise_first(instance)
+    try:
+        with qasync.QEventLoop(app) as loop:
+            main = Main(options, engine, settings)
+            if instance is not None:
+                instance.raised.connect(main.window.raise_up)
+            status: int = loop.run_until_complete(main.run())
+    finally:
+        if instance is not None:
+            instance.close()
     return status
+
+
+def _raise_first(instance: SingleInstance) -> int:
+    if instance.ask_first():
+        sys.stderr.write("Surtitle is running already: its window was brought to the front.\n")
+        return OK
+    raise UserError("Surtitle is running already but does not answer: end it, then start again.")
 
 
 class Main:
@@ -58,14 +86,22 @@ class Main:
         self.options = options
         self.settings = settings or SettingsStore(load_settings(settings_file())[0], settings_file())
         self.records = Records(options)
+        speed = SpeedMeter(lambda: self.controller.engine.pid, lambda *measured: self.dialogs.keep_speed(*measured))
         self.controller = Controller(
-            options.configure(), options.make_source, recorders=self.records.recorders, engine=engine
+            options.configure(), options.make_source, recorders=[*self.records.recorders, speed], engine=engine
         )
         look = self.settings.value.window
         use_language(look.language)
         use_theme(look.theme)
         self.window = SubtitleWindow(self.controller.subtitles, _title(options), settings=look)
         self.services = WindowServices(self.window, self.controller, self.settings)
+        self.dialogs = Dialogs(self.window, self.controller, self.settings, options, self.services.show_window_dialog)
+        self.transcripts = Transcripts(
+            self.window,
+            self.records.transcript,
+            self.settings,
+            lambda sentence: self.controller.notice("dialogs", sentence),
+        )
         self._tasks: set[asyncio.Task[None]] = set()
         self._leaving = asyncio.Event()
         self._asked_to_leave = 0
@@ -79,6 +115,12 @@ class Main:
         window.toggle.connect(lambda: self._spawn(self._toggle))
         window.restart.connect(lambda: self._spawn(controller.restart))
         window.leave.connect(self._leave)
+        self.dialogs.changed.subscribe(lambda options: window.setWindowTitle(_title(options)))
+        window.open_presets.connect(self.dialogs.open_presets)
+        window.open_microphones.connect(self.dialogs.open_microphones)
+        window.open_settings.connect(self.dialogs.open_settings)
+        window.open_transcript.connect(self.transcripts.open)
+        window.open_export.connect(self.transcripts.open_export)
         window.show_status(controller.status)
         window.show()
         self.services.start()
@@ -88,6 +130,7 @@ class Main:
         self._spawn(self._begin)
         try:
             await self._leaving.wait()
+            await self.dialogs.close()
             await controller.close()
             await asyncio.gather(*self._tasks, return_exceptions=True)
         finally:
@@ -96,6 +139,7 @@ class Main:
             window.detach()
             window.hide()
             await self.services.close()
+            await self.transcripts.close()
             for sentence in (*self.records.close(), *self.records.summary()):
                 log.info("%s", sentence)
                 sys.stderr.write(sentence + "\n")
@@ -104,7 +148,11 @@ class Main:
     async def _begin(self) -> None:
         await asyncio.sleep(0)  # the window paints first
         if not self.options.autostart:
-            await self.controller.load()
+            self.transcripts.offer_recovery()
+            if self.dialogs.must_ask:
+                self.dialogs.open_presets()
+            else:
+                await self.controller.load()
             return
         await self.controller.start()
         if self.options.file is None:
@@ -120,6 +168,8 @@ class Main:
     async def _toggle(self) -> None:
         if self.controller.status.wanted:
             await self.controller.stop()
+        elif self.dialogs.must_ask:
+            self.dialogs.open_presets()
         else:
             await self.controller.start()
 

@@ -116,7 +116,7 @@ def open_window() -> int:
     if problem := display_problem():
         raise UserError(problem)
     settings = _settings()
-    return window(options_of(settings), settings)
+    return window(options_of(settings), settings, single=True)
 
 
 def options_of(settings: Settings) -> RunOptions:
@@ -138,13 +138,13 @@ def options_of(settings: Settings) -> RunOptions:
     return wanted
 
 
-def window(options: RunOptions, settings: Settings) -> int:
+def window(options: RunOptions, settings: Settings, *, single: bool = False) -> int:
     """Hand over to the window. Qt is loaded here and not before."""
     try:
         main = importlib.import_module("app.main")
     except ImportError as error:
         raise UserError(f"The window cannot be opened ({error}): use `surtitle run FILE --headless`.") from error
-    status: int = main.run_window(options, settings=SettingsStore(settings, settings_file()))
+    status: int = main.run_window(options, settings=SettingsStore(settings, settings_file()), single=single)
     return status
 
 
