@@ -1,4 +1,4 @@
-"""What there is to know about the engine, without Qt: how loading goes on, health, lag; and the text for a bug report."""
+"""What there is to know about the engine, without Qt: how loading goes on, health, lag; the text for a bug report."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def translate(context: str, text: str) -> str:
     return QCoreApplication.translate(context, text)
 
 
-def fill(text: str, **values: object) -> str:
+def fill(text: str, /, **values: object) -> str:
     """A translated text with its `{places}` filled; a translation with a slip in them costs no more than its beauty."""
     try:
         return text.format(**values)

@@ -64,7 +64,7 @@ class LagWatch:
             self._lags.popleft()
 
     def translated(self, stages: Mapping[str, float]) -> None:
-        """A caption: its stages in milliseconds. One without a draft (released by the recogniser's word) says nothing."""
+        """A caption: its stages in milliseconds. One released without a draft says nothing."""
         if (draft_ms := stages.get("mt_ms", stages.get("rtt_ms"))) is not None:
             self._drafts.append(draft_ms)
 

@@ -10,8 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtGui import QColor
 
 from app.controller import Controller
 from app.engine_report import EngineReport
@@ -20,7 +19,7 @@ from app.i18n import use_language
 from app.obs_page import ObsPage, new_token
 from app.settings import Settings, SettingsStore
 from app.widgets.engine_status import EngineDialog
-from app.widgets.look import look_of
+from app.widgets.look import look_of, use_theme
 from app.widgets.subtitle_window import SubtitleWindow
 from app.widgets.window_dialog import WindowDialog
 from app.window_settings import WindowSettings
@@ -157,12 +156,6 @@ class WindowServices:
             "smooth": settings.smooth,
             "linger_s": settings.linger_s if settings.fade else 0,
         }
-
-
-def use_theme(theme: str) -> None:
-    """Dialogs follow the theme, too."""
-    schemes = {"dark": Qt.ColorScheme.Dark, "light": Qt.ColorScheme.Light}
-    QGuiApplication.styleHints().setColorScheme(schemes.get(theme, Qt.ColorScheme.Unknown))
 
 
 def _rgba(colour: QColor) -> str:

@@ -118,7 +118,10 @@ class AppearancePage(QWidget):
             ],
         )
         system = translate("Look", "As the system")
-        self._fill(self.language, [(f"{system} ({own})", ""), *((name, code) for code, name in languages().items())])
+        self._fill(
+            self.language,
+            [(f"{system} ({own})" if own else system, ""), *((name, code) for code, name in languages().items())],
+        )
         for widget, text in (
             (self.language, translate("Look", "Language of the &interface")),
             (self.theme, translate("Look", "&Theme")),

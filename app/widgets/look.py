@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QGuiApplication, QTextCharFormat
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QGuiApplication, QPalette, QTextCharFormat
+from PySide6.QtWidgets import QApplication
 
 from app.window_settings import WindowSettings
 
@@ -123,6 +124,39 @@ def look_of(settings: WindowSettings) -> Look:
         smooth=settings.smooth,
         **colours,
     )
+
+
+def use_theme(theme: str) -> None:
+    """Dialogs follow the theme, too: through the platform where it can, else by colours of our own."""
+    schemes = {"dark": Qt.ColorScheme.Dark, "light": Qt.ColorScheme.Light}
+    QGuiApplication.styleHints().setColorScheme(schemes.get(theme, Qt.ColorScheme.Unknown))
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    application.setPalette(QPalette())  # what the platform makes of it
+    if theme != "system" and (application.palette().window().color().lightnessF() < 0.5) is not is_dark(theme):
+        application.setStyle("Fusion")  # a style that keeps to the palette
+        application.setPalette(_palette(is_dark(theme)))
+
+
+def _palette(dark: bool) -> QPalette:
+    """Colours of dialogs; every text on its ground has a contrast of 4.5 or more."""
+    role = QPalette.ColorRole
+    window, base, button, text, link, chosen, faint, place = (
+        ("#1e2127", "#2f343d", "#3a404b", "#f2f4f7", "#78c8ff", "#1f6fb2", "#8d949e", "#9aa3ae")
+        if dark
+        else ("#f3f4f6", "#ffffff", "#e6e8ec", "#14161a", "#005ca8", "#005ca8", "#8a9099", "#636b75")
+    )
+    palette = QPalette(QColor(button), QColor(window))
+    for one, colour in (
+        (role.Base, base), (role.AlternateBase, window), (role.ToolTipBase, base), (role.WindowText, text),
+        (role.Text, text), (role.ButtonText, text), (role.ToolTipText, text), (role.Link, link),
+        (role.Highlight, chosen), (role.HighlightedText, "#ffffff"), (role.PlaceholderText, place),
+        (role.Accent, chosen),
+    ):  # fmt: skip
+        palette.setColor(one, QColor(colour))
+    for one in (role.WindowText, role.Text, role.ButtonText):
+        palette.setColor(QPalette.ColorGroup.Disabled, one, QColor(faint))
+    return palette
 
 
 def worst_contrast(text: QColor, background: QColor) -> float:
