@@ -40,7 +40,10 @@ def measure(subject: Subject, eager: bool, mode: str, repeats: int, on_off: int,
             if capture:
                 part["info"] = engine.ask_info()
                 if subject.device == "cuda" and not eager:
-                    part["profile"] = profile(engine, cases[0])
+                    try:
+                        part["profile"] = profile(engine, cases[0])
+                    except (RuntimeError, AttributeError) as error:  # no profiler on this machine
+                        part["profile"] = {"failed": str(error)}
                 result["captured"] = part
             else:
                 result["plain"] = part

@@ -138,7 +138,7 @@ class CaptureEngine:
     def distrust(self, reason: str) -> None:
         """Deliver no rows any more: a check of a running request failed."""
         logger.error("Attention capture failed its check (%s): rows are withheld from now on.", reason)
-        self.mode = self.mode.failed(reason)
+        self.mode = ModeRecord(NO_CAPTURE).failed(f"{self.mode.mode}: {reason}")
 
     def call(self, method: str, *args: Any) -> list[Any]:
         """Call a method of every worker. For the engine's thread only."""

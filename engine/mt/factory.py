@@ -133,6 +133,29 @@ def _open_huggingface(order: Order) -> Translator:
     return _made_ready(order, translator)
 
 
+def _open_vllm(order: Order) -> Translator:
+    wanted = order.preset.translator
+    if wanted.seam != "vllm_tap":
+        raise TranslationError(f"vLLM has no seam '{wanted.seam}'; set translator.seam to vllm_tap.")
+    from engine.mt.vllm import VllmTranslator
+
+    translator = VllmTranslator(
+        order.path,
+        wanted.prompt,
+        order.heads,
+        order.head_set.query_row,
+        cache=cache_folder(),
+        n_ctx=wanted.context_tokens,
+        dtype=wanted.dtype,
+        mt_vllm_enforce_eager=wanted.mt_vllm_enforce_eager,
+        mt_vllm_cudagraph_mode=wanted.mt_vllm_cudagraph_mode,
+        memory_gib=order.preset.memory_gib.mt,
+        progress=order.progress,
+        head_set_name=order.head_set_name,
+    )
+    return _made_ready(order, translator)
+
+
 def _made_ready(order: Order, translator: _Local) -> Translator:
     """The translator, once its model fits the head set and its fixed prompt is computed; otherwise it is closed."""
     try:
@@ -159,4 +182,5 @@ def _compare_layouts(head_set: HeadSet, layout_id: str) -> None:
 _OPENERS: dict[str, Callable[[Order], Translator]] = {
     "llamacpp": _open_llamacpp,
     "huggingface": _open_huggingface,
+    "vllm": _open_vllm,
 }

@@ -58,6 +58,7 @@ class VllmTranslator:
         allow_unvalidated_vllm: bool = False,
         vllm: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
+        head_set_name: str = "",
     ) -> None:
         if query_row not in ("predicting", "own"):
             raise ValueError(f"query_row {query_row!r}")
@@ -65,6 +66,8 @@ class VllmTranslator:
         self._tokens, self._stop_ids, text_config = _vocabulary(folder)
         self._layout: PromptLayout = FewShotLayout() if prompt == "few_shot" else ChatLayout(self._tokens.chat_template)
         self._own_row = query_row == "own"
+        self.head_set_name = head_set_name
+        self.architecture = str((text_config.architectures or [type(text_config).__name__])[0])
         self.geometry = int(text_config.num_hidden_layers), int(text_config.num_attention_heads)
         self.heads = tuple(heads) if heads is not None else tuple(np.ndindex(*self.geometry))
         self._n_ctx = min(n_ctx, int(text_config.max_position_embeddings))
