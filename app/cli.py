@@ -40,6 +40,8 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if words[:2] == ["benchmark", "window"]:  # the one benchmark that is the app's
+        return int(importlib.import_module("app.benchmark_window").main(words[2:]))
     if words and words[0] in ENGINE_COMMANDS:
         return run_engine_command(words)
     for stream in (sys.stdout, sys.stderr):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 COMMANDS = {
-    "benchmark": "measure speed: a whole session, the translator, …",
+    "benchmark": "measure speed: a whole session, the translator, the window, …",
     "evaluate": "score session logs: quality, latency, erasure",
     "replay": "drive the translator from text with simulated recognition",
     "trace-plot": "draw the attention of one traced utterance",
