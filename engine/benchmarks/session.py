@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.benchmarks.lag import session_figures
-from engine.benchmarks.processes import Sampler
+from engine.benchmarks.processes import Sampler, drift_mib
 from engine.host import library_versions
 from engine.presets import resources
 from engine.schemas import CaptionLine, EndLine, LogError, SessionLine, read_log
@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="source", default="en")
     parser.add_argument("--to", dest="target", default="de")
     parser.add_argument("--window", action="store_true", help="with the subtitle window open (needs a display)")
+    parser.add_argument("--minutes", type=float, help="play the recording over and over for this long")
     parser.add_argument("--fast", action="store_true", help="as fast as the engine takes the audio")
     parser.add_argument("--json", type=Path, help="also write the figures here")
 
@@ -40,6 +41,8 @@ def run(args: argparse.Namespace) -> int:
     recording = args.file or next((resources() / "recordings").glob("*.flac"))
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "session.jsonl"
+        if args.minutes:
+            recording = _looped(recording, args.minutes, Path(folder) / "looped.flac")
         command = [sys.executable, "-m", "app.cli", "run", str(recording), "--preset", args.preset]
         command += ["--from", args.source, "--to", args.target, "--log", str(log)]
         command += [] if args.window else ["--headless"]
@@ -66,6 +69,17 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _looped(recording: Path, minutes: float, target: Path) -> Path:
+    """The recording again and again, as one file."""
+    import soundfile
+
+    samples, rate = soundfile.read(recording, dtype="int16")
+    with soundfile.SoundFile(target, "w", rate, 1 if samples.ndim == 1 else samples.shape[1]) as file:
+        for _ in range(max(1, round(minutes * 60 * rate / len(samples)))):
+            file.write(samples)
+    return target
+
+
 def _figures(lines: list[Any], sampler: Sampler, total_s: float, args: argparse.Namespace) -> dict[str, Any]:
     captions = [line for line in lines if isinstance(line, CaptionLine)]
     session = next(line for line in lines if isinstance(line, SessionLine))
@@ -88,7 +102,12 @@ def _figures(lines: list[Any], sampler: Sampler, total_s: float, args: argparse.
         **asdict(session_figures(captions, session.target_lang)),
         "stage_ms": {name: _quantiles(values) for name, values in stages.items()},
         "processes": [
-            {"name": usage.name, "cpu_s": round(usage.cpu_s, 1), "peak_mib": round(usage.peak_mib)}
+            {
+                "name": usage.name,
+                "cpu_s": round(usage.cpu_s, 1),
+                "peak_mib": round(usage.peak_mib),
+                "drift_mib": drift_mib(usage.samples_mib),
+            }
             for usage in sampler.usage.values()
         ],
         "peak_total_mib": round(sampler.peak_total_mib),
@@ -121,6 +140,7 @@ def _show(figures: dict[str, Any]) -> None:
     for name, quantiles in figures["stage_ms"].items():
         table.add_row(name, f"p50 {quantiles['p50']:.1f}, p95 {quantiles['p95']:.1f}")
     for usage in figures["processes"]:
-        table.add_row(f"process {usage['name']}", f"{usage['cpu_s']} CPU s, peak {usage['peak_mib']} MiB")
+        grown = "" if usage["drift_mib"] is None else f", grown by {usage['drift_mib']} MiB"
+        table.add_row(f"process {usage['name']}", f"{usage['cpu_s']} CPU s, peak {usage['peak_mib']} MiB{grown}")
     table.add_row("machine", f"{figures['machine']['cpu']}, {figures['machine']['cores']} cores")
     Console().print(table)

@@ -6,6 +6,7 @@ import pytest
 
 from engine.alignatt.policy import COMMIT_FAST_PATH
 from engine.benchmarks.lag import session_figures, stable_words
+from engine.benchmarks.processes import drift_mib
 from engine.schemas import CaptionLine
 
 
@@ -66,3 +67,9 @@ def test_a_retraction_is_counted() -> None:
 def test_an_empty_session_has_no_figures() -> None:
     figures = session_figures([], "de")
     assert (figures.mean_lag_s, figures.stable_before_final, figures.utterances_with_held) == (None, None, None)
+
+
+def test_memory_growth_leaves_out_the_start() -> None:
+    assert drift_mib([0.0] * 4 + [100.0] * 16) == 0
+    assert drift_mib([0.0] * 4 + [100.0 + at for at in range(16)]) == pytest.approx(12)
+    assert drift_mib([1.0] * 19) is None
