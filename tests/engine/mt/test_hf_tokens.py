@@ -1,6 +1,5 @@
 """Text and tokens with every sort of tokeniser that the supported models bring."""
 
-
 from __future__ import annotations
 
 import pytest
