@@ -65,6 +65,7 @@ class CaptureStream:
         self.device = device
         self.channels = max(1, min(MAX_CHANNELS, device.channels))
         self.delivered = False
+        self.shift_s: float | None = None  # for who takes the blocks: how much later they are put
         self._clock, self._arrived = clock, arrived
         self._blocks: deque[tuple[bytes, float]] = deque()
         self._heard_s = 0.0

@@ -136,8 +136,9 @@ def _rank(device: InputDevice) -> int:
 
 def _same(device: InputDevice, other: InputDevice) -> bool:
     """Whether it is the same device by another way; names may have been cut off."""
-    one, two = sorted((device.label.casefold(), other.label.casefold()), key=len)
-    cut = len(one) >= _MME_LENGTH - 1 and two.startswith(one)
+    short, long = sorted((device, other), key=lambda each: len(each.label))
+    one, two = short.label.casefold(), long.label.casefold()
+    cut = len(short.name) >= _MME_LENGTH - 1 and two.startswith(one)
     return device.pulse_source == other.pulse_source and (one == two or cut) and device.host_api != other.host_api
 
 

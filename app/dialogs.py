@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from PySide6.QtWidgets import QWidget
 
@@ -20,7 +21,7 @@ from app.files import sessions_folder, settings_file
 from app.mic_check import MicrophoneCheck
 from app.microphone import MicrophoneSource
 from app.observe import Notifier
-from app.options import RunOptions
+from app.options import RunOptions, overrides_of
 from app.preset_cards import disk_free_gib, preset_cards
 from app.settings import Settings, SettingsStore, Speed
 from app.status import Status
@@ -55,7 +56,7 @@ class Dialogs:
         self.downloads = Downloads()
         self._parent, self._controller, self._settings, self._open_look = parent, controller, settings, open_look
         self._tasks = Tasks(lambda sentence: controller.notice("dialogs", sentence))
-        self._own_level = False
+        self._own_level = self._choosing = False
         self._unsubscribe = [
             controller.machines.subscribe(lambda _: self._show_cards()),
             controller.downloads.subscribe(self.downloads.report),
@@ -102,7 +103,10 @@ class Dialogs:
             self.presets.download.connect(self._control_download)
         dialog, options = self.presets, self.options
         self._show_cards()
-        dialog.show_choice(options.preset, options.source_lang, options.target_lang, options.context)
+        kept = self._settings.value
+        dialog.show_choice(
+            options.preset, options.source_lang, options.target_lang, options.context, kept.server, kept.token_file
+        )
         self._show_downloads()
         dialog.show_running(self._controller.status.wanted)
         _raise(dialog)
@@ -126,14 +130,17 @@ class Dialogs:
             self._controller.notice("dialogs", str(error))
 
     async def _use(self, choice: PresetChoice) -> None:
-        kept = self._settings.value
+        kept, self._choosing = self._settings.value, True
         self._settings.update(
             preset=choice.preset,
             source_lang=choice.source_lang,
             target_lang=choice.target_lang,
             context=choice.context,
             licences=tuple(dict.fromkeys((*kept.licences, *choice.licences))),
+            server=choice.server,
+            token_file=choice.token_file,
         )
+        self._choosing = False
         self._controller.notice("dialogs", "")
         self.options = replace(
             self.options,
@@ -141,9 +148,16 @@ class Dialogs:
             source_lang=choice.source_lang,
             target_lang=choice.target_lang,
             context=choice.context,
+            overrides=self._overrides(choice.preset),
         )
         self.changed.emit(self.options)
         await self._reconfigure(start=choice.start)
+
+    def _overrides(self, preset: str) -> dict[str, Any]:
+        """What the settings change in a preset; what the command line has changed stays as it is."""
+        if self.options.autostart:
+            return self.options.overrides
+        return overrides_of(self._settings.value, preset)
 
     async def _reconfigure(self, *, start: bool) -> None:
         controller, wanted = self._controller, self.options.configure()
@@ -243,9 +257,12 @@ class Dialogs:
         if self.settings_dialog is not None:
             self.settings_dialog.show_settings(settings)
         self._show_cards()
-        if settings.models != self.options.overrides and not self.options.autostart:
-            self.options = replace(self.options, overrides=dict(settings.models))
-            self._tasks.spawn(lambda: self._reconfigure(start=False))
+        if not self._choosing and self._overrides(self.options.preset) != self.options.overrides:
+            self.options = replace(self.options, overrides=self._overrides(self.options.preset))
+            if self._controller.loaded:
+                self._tasks.spawn(lambda: self._reconfigure(start=False))
+            else:
+                self._tasks.spawn(lambda: self._controller.prepare(self.options.configure()))
 
     def _settings_problem(self, sentence: str) -> None:
         self._controller.notice("settings", sentence)

@@ -135,8 +135,9 @@ class MicrophoneSource:
     def _forward(self, feed: Feed, stream: CaptureStream) -> None:
         rate = stream.device.sample_rate
         for samples, start_s in stream.take():
-            if start_s + len(samples) / rate > feed.sent_s:  # else another device has recorded this moment
-                feed.send(samples, rate, start_s)
+            if stream.shift_s is None:  # the device before it may have been ahead of real time
+                stream.shift_s = max(0.0, feed.sent_s - start_s)
+            feed.send(samples, rate, start_s + stream.shift_s)
         if more := stream.take_overflows():
             before, self._overflows, self._overflow_s = self._busy, self._overflows + more, feed.sent_s
             self._say(feed, "" if self._report.trouble == before else self._report.trouble, lost=self._report.lost)
@@ -233,6 +234,8 @@ class MicrophoneSource:
             await self._wait()
             self._forward(feed, current)
         if stream.delivered:
+            for _ in stream.take():
+                pass  # the device in use has recorded this, too
             return stream
         self._known.of(wanted).failed(0.0)
         await stream.close(LOST_CLOSE_S)

@@ -12,6 +12,7 @@ from app.export.writer import check_path
 from app.files import reason
 from app.microphone import MicrophoneSource
 from app.playback import FileSource
+from app.settings import Settings
 from app.source import Source
 from engine.messages import Configure
 from engine.presets import PresetError, load_preset
@@ -70,6 +71,20 @@ class RunOptions:
             _check_folder(path)
         if self.log is not None and self.log.is_dir():
             raise UserError(f"The session log cannot be written to '{self.log}': it is a folder.")
+
+
+def overrides_of(settings: Settings, preset_id: str) -> dict[str, Any]:
+    """What the settings change in a preset: own models where they fit its kinds, the server of a remote one. Raises
+    `PresetError`.
+    """
+    preset = load_preset(preset_id)
+    wanted = {
+        "recogniser.model": settings.models.get("recogniser.model", "") * (preset.recogniser.kind == "whisper"),
+        "translator.model": settings.models.get("translator.model", "") * (preset.translator.kind == "llamacpp"),
+        "translator.url": settings.server * (preset.translator.kind == "remote"),
+        "translator.token_file": settings.token_file * (preset.translator.kind == "remote"),
+    }
+    return {key: value for key, value in wanted.items() if value}
 
 
 def _check_folder(path: Path) -> None:

@@ -79,6 +79,11 @@ class PresetCard:
         return [b for a, b in self.preset.pairs if a == source]
 
     @property
+    def remote(self) -> bool:
+        """Another machine translates, or a server on this one."""
+        return self.preset.translator.kind == "remote"
+
+    @property
     def sources(self) -> list[str]:
         """Languages that can be spoken."""
         return list(dict.fromkeys(a for a, _ in self.preset.pairs))
@@ -129,8 +134,13 @@ def _needs(preset: Preset, machine: Machine | None, free_gib: float | None) -> t
 def _weights(preset: Preset, machine: Machine | None, models: Mapping[str, str]) -> tuple[Weights, ...]:
     known = {name: (present, size) for name, present, _, size in machine.models} if machine else {}
     rows = []
-    for part, model in (("recogniser.model", preset.recogniser.model), ("translator.model", preset.translator.model)):
-        if own := models.get(part):
+    parts = {"recogniser.model": preset.recogniser.model, "translator.model": preset.translator.model}
+    fits = {"recogniser.model": preset.recogniser.kind == "whisper"}
+    fits["translator.model"] = preset.translator.kind == "llamacpp"
+    for part, model in parts.items():
+        if part == "translator.model" and preset.translator.kind == "remote":
+            continue  # they are on the server
+        if fits[part] and (own := models.get(part)):
             rows.append(Weights(own, Path(own).expanduser().exists(), own=True))
         else:
             present, size = known.get(model, (None, 0))

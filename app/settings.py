@@ -45,7 +45,8 @@ class Settings(BaseModel):
     """`microphone`: the key of an input device, or None for the default one. `licences`: those that were accepted.
 
     `context`: what the talk is about, for the translator. `models`: own weights in place of a preset's, by preset key
-    ("recogniser.model") and path. `speeds`: by preset. Keys that are not known are kept.
+    ("recogniser.model") and path. `server` and `token_file`: where another machine translates, and what it wants to
+    see. `speeds`: by preset. Keys that are not known are kept.
     """
 
     model_config = ConfigDict(extra="allow", validate_assignment=True)
@@ -57,6 +58,8 @@ class Settings(BaseModel):
     microphone: str | None = None
     licences: tuple[str, ...] = ()
     models: dict[str, str] = Field(default_factory=dict)
+    server: str = ""
+    token_file: str = ""
     speeds: dict[str, Speed] = Field(default_factory=dict)
     export: ExportSettings = Field(default_factory=ExportSettings)
     window: WindowSettings = Field(default_factory=WindowSettings)

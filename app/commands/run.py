@@ -17,8 +17,9 @@ from app.errors import UserError
 from app.export.writer import WHAT
 from app.files import settings_file
 from app.headless import run_headless
-from app.options import RunOptions
+from app.options import RunOptions, overrides_of
 from app.settings import Settings, SettingsStore, load_settings
+from engine.presets import PresetError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -128,11 +129,11 @@ def options_of(settings: Settings) -> RunOptions:
         microphone=settings.microphone,
         microphone_required=False,
         context=settings.context,
-        overrides=dict(settings.models),
     )
     try:
+        wanted = replace(wanted, overrides=overrides_of(settings, settings.preset))
         wanted.check()
-    except UserError as error:
+    except (UserError, PresetError) as error:
         print(f"{error} The settings asked for it: the built-in preset is used.", file=sys.stderr)
         return replace(wanted, preset="laptop", source_lang="en", target_lang="de", overrides={})
     return wanted

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import io
-import unicodedata
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from app.export.cues import by_time, span_ms
-from app.export.text import clean
+from app.export.text import clean, right_to_left
 from app.export.txt import NOTHING
 from app.session_record import SessionRecord, Utterance
 
@@ -70,7 +69,7 @@ def _table(document: Document, record: SessionRecord, utterances: list[Utterance
         for index, text in enumerate(texts):
             paragraph = cells[number * len(widths) + index].paragraphs[0]
             paragraph.add_run(text)
-            if _right_to_left(text):
+            if right_to_left(text):
                 _turn(paragraph)
     for number, cell in enumerate(cells):
         cell.width = widths[number % len(widths)]
@@ -88,11 +87,6 @@ def _plain(text: str) -> str:
 def _clock(time_ms: int) -> str:
     seconds = time_ms // 1000
     return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-
-
-def _right_to_left(text: str) -> bool:
-    strong = (unicodedata.bidirectional(char) for char in text)
-    return next((kind for kind in strong if kind in ("L", "R", "AL")), "L") != "L"
 
 
 def _turn(paragraph: Any) -> None:

@@ -117,6 +117,12 @@ def width_of(items: Sequence[Piece]) -> int:
     return sum(piece.width + (piece.space and index > 0) for index, piece in enumerate(items))
 
 
+def right_to_left(text: str) -> bool:
+    """Whether a text runs from right to left: its first letter with a direction decides."""
+    strong = (unicodedata.bidirectional(char) for char in text)
+    return next((kind for kind in strong if kind in ("L", "R", "AL")), "L") != "L"
+
+
 def ends_clause(piece: Piece) -> bool:
     """Whether a break behind this piece is a good one."""
     return piece.text.rstrip("\"'”’»」』)").endswith(_CLAUSE_END)

@@ -27,7 +27,9 @@ def plain_label(text: str = "", *, quiet: bool = False) -> QLabel:
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(True)
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+    policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+    policy.setHeightForWidth(True)
+    label.setSizePolicy(policy)
     if quiet:
         soften(label)
     return label
@@ -74,7 +76,7 @@ class CardView(QWidget):
         column.addWidget(self.reason)
         self.radio.setEnabled(card.usable)
         self.radio.setAccessibleDescription(" ".join(filter(None, (about, languages_text(card), reason_text(card)))))
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
 
     def _needs(self) -> str:
         met = [("✓" if need.met else "✗", need_text(need)) for need in self.card.needs]
@@ -82,7 +84,7 @@ class CardView(QWidget):
             ("✗" if weights.present is False else "✓" if weights.present else "↓", weights_text(weights))
             for weights in self.card.weights
         ]
-        return " · ".join(f"{mark} {text}" for mark, text in (*met, *here))
+        return " · ".join(f"{mark}\u00a0{text}" for mark, text in (*met, *here))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if self.card.usable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QHBoxLayout,
     QLabel,
+    QLineEdit,
     QPlainTextEdit,
     QPushButton,
     QScrollArea,
@@ -32,6 +34,8 @@ from app.widgets.preset_card import CardView, plain_label
 from app.widgets.preset_texts import LICENCE_PAGES, language_name
 from app.widgets.sentences import say
 
+_ADDRESS = re.compile(r"wss?://[^\s/]+")
+
 
 @dataclass(frozen=True, slots=True)
 class PresetChoice:
@@ -43,6 +47,8 @@ class PresetChoice:
     context: str
     licences: tuple[str, ...]
     start: bool
+    server: str = ""
+    token_file: str = ""
 
 
 class PresetsDialog(QDialog):
@@ -61,14 +67,17 @@ class PresetsDialog(QDialog):
         self.source, self.target = QComboBox(), QComboBox()
         self.context = QPlainTextEdit()
         self.context.setTabChangesFocus(True)
-        self.context.setFixedHeight(64)
+        self.context.setFixedHeight(56)
+        self.server, self.token_file = QLineEdit(), QLineEdit()
+        self.server.textChanged.connect(self._enable)
         self.downloads = DownloadRows()
         self.downloads.asked.connect(self.download)
         self._licences = QVBoxLayout()
         self._boxes: dict[str, QCheckBox] = {}
         self.start, self.use = QPushButton(), QPushButton()
         self.hint = plain_label(quiet=True)
-        self._labels = [QLabel(), QLabel(), QLabel()]
+        self._fields = (self.source, self.target, self.server, self.token_file, self.context)
+        self._labels = [QLabel() for _ in self._fields]
         self._arrange()
         self.source.currentIndexChanged.connect(lambda _: self._fill_targets())
         self.start.clicked.connect(lambda: self._choose(start=True))
@@ -82,6 +91,7 @@ class PresetsDialog(QDialog):
         before = self.card.preset.id if self.card else ""
         for view in self.cards:
             self._group.removeButton(view.radio)
+            view.hide()
             view.deleteLater()
         self.cards = [CardView(card) for card in cards]
         for number, view in enumerate(self.cards):
@@ -93,8 +103,12 @@ class PresetsDialog(QDialog):
         self.problem.setVisible(bool(self.problem.text()))
         self._select(before)
 
-    def show_choice(self, preset: str, source_lang: str, target_lang: str, context: str) -> None:
+    def show_choice(
+        self, preset: str, source_lang: str, target_lang: str, context: str, server: str = "", token_file: str = ""
+    ) -> None:
         """What is in use."""
+        self.server.setText(server)
+        self.token_file.setText(token_file)
         self._select(preset)
         self._set(self.source, source_lang)
         self._set(self.target, target_lang)
@@ -129,13 +143,13 @@ class PresetsDialog(QDialog):
         self.area.setWidgetResizable(True)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.area.setFrameShape(QScrollArea.Shape.NoFrame)
-        form = QFormLayout()
-        for label, field in zip(self._labels, (self.source, self.target, self.context), strict=True):
+        self._form = form = QFormLayout()
+        for label, field in zip(self._labels, self._fields, strict=True):
             label.setBuddy(field)
             form.addRow(label, field)
         buttons = QDialogButtonBox()
         buttons.addButton(self.start, QDialogButtonBox.ButtonRole.AcceptRole)
-        buttons.addButton(self.use, QDialogButtonBox.ButtonRole.ApplyRole)
+        buttons.addButton(self.use, QDialogButtonBox.ButtonRole.ActionRole)
         self.cancel = buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
         self.cancel.clicked.connect(self.reject)
         self.start.setDefault(True)
@@ -149,7 +163,7 @@ class PresetsDialog(QDialog):
         column.addWidget(self.downloads)
         column.addLayout(self._licences)
         column.addLayout(row)
-        self.resize(640, 620)
+        self.resize(660, 700)
 
     def _select(self, preset: str) -> None:
         usable = [view for view in self.cards if view.card.usable]
@@ -169,6 +183,11 @@ class PresetsDialog(QDialog):
         self.source.blockSignals(False)
         self._set(self.source, spoken)
         self._fill_targets()
+        remote = card is not None and card.remote
+        for field in (self.server, self.token_file):
+            self._form.setRowVisible(field, remote)
+        if card is not None and remote and not self.server.text():
+            self.server.setText(card.preset.translator.url)
         self._ask_licences()
 
     def _fill_targets(self) -> None:
@@ -181,6 +200,7 @@ class PresetsDialog(QDialog):
     def _ask_licences(self) -> None:
         while (item := self._licences.takeAt(0)) is not None:
             if (old := item.widget()) is not None:
+                old.hide()
                 old.deleteLater()
         self._boxes = {}
         for name in self.card.unaccepted if self.card else ():
@@ -203,11 +223,14 @@ class PresetsDialog(QDialog):
 
     def _enable(self) -> None:
         accepted = all(box.isChecked() for box in self._boxes.values())
-        ready = self.card is not None and accepted
+        address = self.card is None or not self.card.remote or _ADDRESS.match(self.server.text().strip()) is not None
+        ready = self.card is not None and accepted and address
         self.start.setEnabled(ready)
         self.use.setEnabled(ready)
         if self.card is None:
             self.hint.setText(translate("Presets", "No preset can be used on this machine."))
+        elif not address:
+            self.hint.setText(translate("Presets", "A server's address is ws://host:port or wss://host:port."))
         else:
             self.hint.setText("" if accepted else translate("Presets", "Accept the licence to go on."))
 
@@ -223,6 +246,8 @@ class PresetsDialog(QDialog):
                 context,
                 tuple(self._boxes),
                 start,
+                self.server.text().strip(),
+                self.token_file.text().strip(),
             )
         )
         self.accept()
@@ -239,9 +264,11 @@ class PresetsDialog(QDialog):
         texts = (
             translate("Presets", "Spoken &language"),
             translate("Presets", "Subtitles &in"),
+            translate("Presets", "Translation ser&ver"),
+            translate("Presets", "&File with its token"),
             translate("Presets", "&About the talk"),
         )
-        for label, text, field in zip(self._labels, texts, (self.source, self.target, self.context), strict=True):
+        for label, text, field in zip(self._labels, texts, self._fields, strict=True):
             label.setText(text)
             field.setAccessibleName(text.replace("&", ""))
         self.source.setToolTip(translate("Presets", "What the recogniser listens for"))

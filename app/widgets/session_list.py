@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QDateTime, QLocale, QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
 
@@ -32,9 +32,7 @@ def session_text(summary: SessionSummary) -> str:
     """Two lines: when, and what."""
     when = summary.path.stem
     if summary.started is not None:
-        when = QLocale().toString(
-            QDateTime.fromSecsSinceEpoch(int(summary.started.timestamp())), QLocale.FormatType.ShortFormat
-        )
+        when = f"{summary.started:%Y-%m-%d %H:%M}"
     pair = f"{summary.source_lang}→{summary.target_lang}" if summary.target_lang else ""
     title = " ".join(summary.title.split())
     facts = [clock(summary.audio_s) if summary.audio_s else "", pair, state_text(summary.state)]

@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.export.text import clean
+from app.export.text import clean, right_to_left
 from app.i18n import translate
 from app.reading import CHANGED, INSERTED, Change, Reading, clock
 
@@ -123,6 +123,7 @@ class TextDelegate(QStyledItemDelegate):
         how = QTextOption()
         how.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         how.setTextDirection(Qt.LayoutDirection.LayoutDirectionAuto)
+        how.setAlignment(Qt.AlignmentFlag.AlignRight if right_to_left(text) else Qt.AlignmentFlag.AlignLeft)
         layout.setTextOption(how)
         layout.setFormats(formats)
         width, y = max(20, option.rect.width() - 2 * PADDING), 0.0
