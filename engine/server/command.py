@@ -69,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
     except (ServerError, PresetError, ModelError, HeadSetError, TranslationError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    except KeyboardInterrupt:
+        return 130  # while the model was loading; later a signal ends the server in good order
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
         return asyncio.run(serve_until_signal(service, config))
