@@ -2,6 +2,8 @@
 # make run    the subtitle window
 # make check  lint, format, types, the arrow of imports
 # make test   check, then every test
+# make translations  texts of the interface: new ones into resources/translations/*.ts, compiled into *.qm
+#             (make translations LANGUAGE=fr begins a new language)
 # make clean  what programs and tools have written; `make distclean` also removes the environment
 #
 # Settings: make demo TO=fr, make demo PRESET=laptop, make demo RECORDING=talk.wav, make PYTHON=python3.12
@@ -25,7 +27,7 @@ EXPORTS := out/demo.txt out/demo.srt out/demo.vtt out/demo.jsonl
 
 # Stamps and apt follow one another.
 .NOTPARALLEL:
-.PHONY: help demo run test check system-run system-test clean distclean
+.PHONY: help demo run test check translations system-run system-test clean distclean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -46,6 +48,10 @@ check: $(VENV)/.dev
 
 test: system-test check
 	$(BIN)/python -m pytest
+
+translations: $(VENV)/.dev
+	@packaging/translations.sh update $(LANGUAGE)
+	@packaging/translations.sh compile
 
 system-run:
 	@packaging/system-packages.sh run

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtGui import QColor
 
@@ -18,11 +18,13 @@ from app.errors import UserError
 from app.i18n import use_language
 from app.obs_page import ObsPage, new_token
 from app.settings import Settings, SettingsStore
-from app.widgets.engine_status import EngineDialog
 from app.widgets.look import look_of, use_theme
 from app.widgets.subtitle_window import SubtitleWindow
-from app.widgets.window_dialog import WindowDialog
 from app.window_settings import WindowSettings
+
+if TYPE_CHECKING:  # they are loaded when they are opened, so that the window is there sooner
+    from app.widgets.engine_status import EngineDialog
+    from app.widgets.window_dialog import WindowDialog
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +72,8 @@ class WindowServices:
     def show_engine_dialog(self) -> None:
         """The engine's page, in front."""
         if self.engine_dialog is None:
+            from app.widgets.engine_status import EngineDialog
+
             self.engine_dialog = EngineDialog(self.report, self.window)
             self.engine_dialog.restart.connect(self.window.restart)
         _raise(self.engine_dialog)
@@ -77,6 +81,8 @@ class WindowServices:
     def show_window_dialog(self) -> None:
         """Appearance, shortcuts and browsers, in front."""
         if self.window_dialog is None:
+            from app.widgets.window_dialog import WindowDialog
+
             self.window_dialog = WindowDialog(self.settings.value.window, self.window)
             self.window_dialog.changed.connect(self._remember)
             self.window_dialog.page_changed.connect(self._page_changed)

@@ -40,6 +40,34 @@ _LISTED: tuple[object, ...] = (
     QT_TRANSLATE_NOOP("Sentences", "The engine was ended on request."),
     QT_TRANSLATE_NOOP("Sentences", "The transcript cannot be written: {why}."),
     QT_TRANSLATE_NOOP("Sentences", "There is no file '{name}'."),
+    QT_TRANSLATE_NOOP("Sentences", "No microphone"),
+    QT_TRANSLATE_NOOP("Sentences", "There is no microphone; connect one, or give an audio file."),
+    QT_TRANSLATE_NOOP("Sentences", "There is no microphone."),
+    QT_TRANSLATE_NOOP("Sentences", "There is no microphone '{name}'; there are: {others}."),
+    QT_TRANSLATE_NOOP("Sentences", "The sound system does not answer."),
+    QT_TRANSLATE_NOOP("Sentences", "The sound system does not answer: a lost device still holds it."),
+    QT_TRANSLATE_NOOP("Sentences", "The microphone '{name}' cannot be opened: {why}."),
+    QT_TRANSLATE_NOOP("Sentences", "The microphone '{name}' did not open within {seconds} s."),
+    QT_TRANSLATE_NOOP("Sentences", "'{name}' is a folder; give an audio file."),
+    QT_TRANSLATE_NOOP("Sentences", "'{name}' cannot be read: {why}."),
+    QT_TRANSLATE_NOOP("Sentences", "'{name}' is not an audio file that can be played; use wav, flac or ogg."),
+    QT_TRANSLATE_NOOP("Sentences", "'{name}' holds no sound; give a file that is longer than 0 s."),
+    QT_TRANSLATE_NOOP(
+        "Sentences", "The PortAudio library is missing; install it with `sudo apt install libportaudio2`."
+    ),
+    QT_TRANSLATE_NOOP("Sentences", "The engine ended the session by itself."),
+    QT_TRANSLATE_NOOP("Sentences", "{trouble}: it is looked for."),
+    QT_TRANSLATE_NOOP("Sentences", "{trouble}: connect it again, or choose another; the session goes on."),
+    QT_TRANSLATE_NOOP("Sentences", "{trouble}: '{name}' is used until it is back."),
+    QT_TRANSLATE_NOOP("Sentences", "The microphone '{name}' was disconnected"),
+    QT_TRANSLATE_NOOP("Sentences", "The microphone '{name}' went silent"),
+    QT_TRANSLATE_NOOP("Sentences", "The microphone '{name}' is not connected"),
+    QT_TRANSLATE_NOOP("Sentences", "The sound of '{name}' failed ({error}); the log has the details."),
+    QT_TRANSLATE_NOOP("Sentences", "The page for browsers cannot use port {port} ({why}): choose another one."),
+    QT_TRANSLATE_NOOP("Sentences", "Loading {name}"),
+    QT_TRANSLATE_NOOP("Sentences", "Warming up {name}"),
+    QT_TRANSLATE_NOOP("Sentences", "{name} is ready"),
+    QT_TRANSLATE_NOOP("Sentences", "connecting to the MT server"),
 )
 SENTENCES = tuple(str(sentence) for sentence in _LISTED)
 
@@ -51,17 +79,26 @@ def _pattern(sentence: str) -> re.Pattern[str]:
 
 
 _WITH_PLACES = tuple((_pattern(sentence), sentence) for sentence in SENTENCES if "{" in sentence)
+_BORDER = re.compile(r"(?<=[.!?]) (?=[A-Z'])")
 _PLAIN = frozenset(sentence for sentence in SENTENCES if "{" not in sentence)
 
 
 def say(text: str) -> str:
-    """A sentence in the interface's language; what stands in its places is looked up as well."""
+    """A sentence, or several, in the interface's language; what stands in its places is looked up as well."""
     if text in _PLAIN:
         return translate(CONTEXT, text)
+    return _with_places(text) or " ".join(_with_places(one) or _plain(one) for one in _BORDER.split(text))
+
+
+def _plain(text: str) -> str:
+    return translate(CONTEXT, text) if text in _PLAIN else text
+
+
+def _with_places(text: str) -> str | None:
     for pattern, sentence in _WITH_PLACES:
         if match := pattern.fullmatch(text):
             return fill(translate(CONTEXT, sentence), **{name: say(value) for name, value in match.groupdict().items()})
-    return text
+    return None
 
 
 def state_line(status: Status) -> str:

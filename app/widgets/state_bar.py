@@ -18,6 +18,7 @@ from app.widgets.sentences import say, state_line
 FLOOR_DB = -60.0
 SIGN = 16  # pixels of the warning sign
 STATE_WIDTH = 90  # pixels, at least
+TROUBLE_WIDTH = 220  # for a sentence on what went wrong
 TROUBLE = (Phase.SOURCE_LOST, Phase.ENGINE_STOPPED, Phase.FAILED)
 BAR_HEIGHT = 40
 ROWS = 2  # lines of words that always fit, so that a notice does not push the subtitles
@@ -93,6 +94,7 @@ class StateBar(QWidget):
         _say(self.state, state_line(status), self._look.warning if trouble else self._look.quiet)
         _say(self.notice, say(status.notice), self._look.warning)
         _say(self.quality, say(status.quality), self._look.quiet)
+        self.state.setMinimumWidth(TROUBLE_WIDTH if trouble else STATE_WIDTH)
         self.sign.setVisible(trouble or bool(status.notice))
         self.notice.setVisible(bool(status.notice) and not trouble)
         self.quality.setVisible(bool(status.quality))
