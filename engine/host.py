@@ -91,7 +91,7 @@ class Host:
 
     def close(self) -> None:
         """Finalise what is running and free the models."""
-        if self._session and self._session.running:
+        if self._session:
             self._session.push(Stop())
             self._session.join(SESSION_END_S)
         if self._models:
@@ -177,9 +177,16 @@ class Host:
             return models.translator.session(
                 configured.context, lambda state, text: self._emit(Health("translator", state, text))
             )
+        policy = models.preset.policy
+        if models.translator.health.self_test == "failed" and policy.name == "alignatt":
+            policy = policy.fall_back()
+            text = (
+                f"The attention rows of this model failed their test: text is released by the policy '{policy.name}'."
+            )
+            self._emit(Health("translator", "fallback_policy", text))
         return LocalTranslationSession(
             models.translator,
-            models.preset.policy,
+            policy,
             session_id,
             configured.source_lang,
             configured.target_lang,

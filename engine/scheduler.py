@@ -75,7 +75,16 @@ class Mailbox:
     def wait_idle(self) -> None:
         """Wait until everything put so far has been taken and is done with (or the mailbox is closed)."""
         with self._condition:
-            self._condition.wait_for(lambda: self._closed or not (self._finals or self._partial or self._working))
+            self._condition.wait_for(lambda: self._closed or self._is_idle())
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything put so far has been taken and is done with."""
+        with self._condition:
+            return self._is_idle()
+
+    def _is_idle(self) -> bool:
+        return not (self._finals or self._partial or self._working)
 
     def peek(self) -> Update | None:
         """What `take` would give now, left in place."""

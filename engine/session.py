@@ -7,12 +7,14 @@ captions. They meet in a mailbox, so that a draft never blocks audio and a newer
 from __future__ import annotations
 
 import logging
+import math
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from engine.asr.contract import Recogniser, Transcript, Word
+from engine.asr.contract import Recogniser, Transcript, Utterance, Word
 from engine.audio import GateEvent, SessionAudio, SpeechChunk, SpeechEnd, SpeechGate, SpeechPause, joined
 from engine.messages import Activity, Audio, Caption, Error, Event, Flush, Stop, Stopped
 from engine.mt.contract import CaptionState, TranslationError, TranslationSession
@@ -26,10 +28,14 @@ ACTIVITY_EVERY_S = 0.25
 
 
 class AppendOnly:
-    """Guards the promise where captions are built: the stable text of an utterance only grows."""
+    """Guards the promise where captions are built: the stable text of an utterance only grows, and ends with its final.
+
+    Utterances are closed in the order of their ids.
+    """
 
     def __init__(self) -> None:
         self._stable: dict[int, str] = {}
+        self._closed_through = -1
         self.violations = 0
 
     def last(self, utterance_id: int) -> str:
@@ -39,12 +45,13 @@ class AppendOnly:
     def accept(self, utterance_id: int, stable: str, final: bool) -> bool:
         """Whether `stable` continues what was shown; a violation is counted."""
         before = self._stable.get(utterance_id, "")
-        if not stable.startswith(before):
+        if not stable.startswith(before) or utterance_id <= self._closed_through:
             self.violations += 1
             logger.error("utterance %d: stable text %r would replace %r", utterance_id, stable, before)
             return False
         if final:
             self._stable.pop(utterance_id, None)
+            self._closed_through = utterance_id
         else:
             self._stable[utterance_id] = stable
         return True
@@ -68,7 +75,9 @@ class SessionTimes:
         self.speech = False
 
     def received(self, end_s: float) -> None:
-        """Audio up to `end_s` has arrived just now."""
+        """Audio up to `end_s` has arrived just now. A time that is none is left to who converts the audio."""
+        if not math.isfinite(end_s):
+            return
         with self._lock:
             anchor = time.monotonic() - end_s
             self._anchor = anchor if self._anchor is None else min(self._anchor, anchor)
@@ -117,7 +126,7 @@ class SpeakerSession:
         self._times = SessionTimes()
         self._guard = AppendOnly()
         self._activity_due_s = 0.0
-        self._abandoned = threading.Event()
+        self._ended = threading.Event()
         self._threads = [
             threading.Thread(target=self._listen, name="listener", daemon=True),
             threading.Thread(target=self._translate, name="translator", daemon=True),
@@ -134,7 +143,8 @@ class SpeakerSession:
 
     @property
     def running(self) -> bool:
-        return any(thread.is_alive() for thread in self._threads)
+        """Whether `Stopped` is still to come: who has heard it may begin the next session at once."""
+        return not self._ended.is_set()
 
     def join(self, timeout_s: float | None = None) -> None:
         """Wait for the end that a `Stop` brings about."""
@@ -151,50 +161,60 @@ class SpeakerSession:
             while not self._commands.empty():
                 batch.append(self._commands.get_nowait())
             stopping = any(isinstance(command, Stop) for command in batch)
-            try:
-                self._hear(batch)
-            except Exception:
-                # one bad block must not end the session: what it holds is lost and said, the rest goes on
-                logger.exception("a block of audio could not be processed")
-                self._emit(Error("audio_failed", "A moment of audio could not be processed and was left out."))
-        try:
-            self._close_utterance()
-        except Exception:
-            logger.exception("the last utterance could not be closed")
-            self._emit(Error("asr_failed", "The last words could not be recognised."))
+            self._hear(batch)
+        self._close_utterance()
         self._mailbox.close()
+
+    @contextmanager
+    def _surviving(self, code: str, sentence: str) -> Iterator[None]:
+        """Whatever goes wrong is one error event, and the session goes on without what failed."""
+        try:
+            yield
+        except Exception:
+            logger.exception(sentence)
+            self._emit(Error(code, sentence))
 
     def _hear(self, batch: list[Command]) -> None:
         """Run a batch of commands; contiguous speech in it reaches the recogniser in one push."""
         pending: list[GateEvent] = []
         for command in batch:
-            if isinstance(command, Audio):
-                for block in self._audio.convert(command.pcm, command.sample_rate, command.channels, command.start_s):
-                    pending += self._gate.push(block.samples, block.start_s)
-            elif isinstance(command, Flush):
-                pending += self._gate.finish()
-                pending.append(SpeechEnd(self._audio.clock_s))
+            with self._surviving("audio_failed", "A moment of audio could not be processed and was left out."):
+                pending += self._gated(command)
             self._times.speech = self._gate.speech
         self._recognise(pending)
         self._times.processed_s = self._audio.clock_s
         self._tell_activity()
 
+    def _gated(self, command: Command) -> list[GateEvent]:
+        """What a command lets through to the recogniser."""
+        events: list[GateEvent] = []
+        if isinstance(command, Audio):
+            for block in self._audio.convert(command.pcm, command.sample_rate, command.channels, command.start_s):
+                events += self._gate.push(block.samples, block.start_s)
+        elif isinstance(command, Flush):
+            events += [*self._gate.finish(), SpeechEnd(self._audio.clock_s)]
+        return events
+
     def _recognise(self, events: list[GateEvent]) -> None:
         for event in joined(events) if self._live else events:
-            if isinstance(event, SpeechChunk):
-                self._times.spoken_s = event.end_s
-                self._submit(self._recogniser.push(event.samples, event.start_s))
-            elif isinstance(event, SpeechPause):
-                self._submit(self._recogniser.pause())
-            else:
-                self._submit(self._recogniser.finish())
+            with self._surviving("asr_failed", "A moment of speech could not be recognised and was left out."):
+                self._submit(self._heard(event))
+
+    def _heard(self, event: GateEvent) -> Transcript:
+        if isinstance(event, SpeechChunk):
+            self._times.spoken_s = event.end_s
+            return self._recogniser.push(event.samples, event.start_s)
+        return self._recogniser.pause() if isinstance(event, SpeechPause) else self._recogniser.finish()
 
     def _close_utterance(self) -> None:
         """The audio has ended: what resampler, gate and recogniser still hold comes out."""
-        for block in self._audio.flush():
-            self._recognise(self._gate.push(block.samples, block.start_s))
-        self._recognise(self._gate.finish())
-        self._submit(self._recogniser.finish())
+        rest: list[GateEvent] = []
+        with self._surviving("audio_failed", "The last moment of audio could not be processed and was left out."):
+            for block in self._audio.flush():
+                rest += self._gate.push(block.samples, block.start_s)
+            rest += self._gate.finish()
+        # Once more: an utterance whose last decode failed is closed with what was known before.
+        self._recognise([*rest, SpeechEnd(self._audio.clock_s)])
         self._times.processed_s = self._audio.clock_s
         self._times.speech = False
 
@@ -209,7 +229,9 @@ class SpeakerSession:
             return
         self._activity_due_s = self._times.now_s() + ACTIVITY_EVERY_S
         times = self._times
-        self._emit(Activity(times.audio_s, times.processed_s, times.speech, round(times.lag_s(), 2)))
+        # After speech every utterance is closed: once the finals are told, nothing is behind, heard words or not.
+        lag_s = times.lag_s() if times.speech or not self._mailbox.idle else 0.0
+        self._emit(Activity(times.audio_s, times.processed_s, times.speech, round(lag_s, 2)))
 
     # ------------------------------------------------------------ translator
 
@@ -220,7 +242,9 @@ class SpeakerSession:
             if state is not None:
                 wait_ms = round(1000 * (taken - update.queued_at), 3)
                 self._tell_caption(update, state, {"wait_ms": wait_ms, **state.stages})
-        self._translation.close()
+        with self._surviving("translation_failed", "The translation could not be closed; the log has the details."):
+            self._translation.close()
+        self._ended.set()
         times = self._times
         self._emit(Activity(times.audio_s, times.processed_s, False, 0.0))
         self._emit(Stopped(self._session_id, times.audio_s, round(times.wall_s(), 3)))
@@ -242,8 +266,10 @@ class SpeakerSession:
             # the contract: any single bad update is an error event, and the session goes on
             logger.exception("utterance %d could not be translated", utterance.utterance_id)
             self._emit(Error("translation_failed", "A piece of the translation failed; the log has the details."))
-        if not utterance.final:
-            return None
+        return self._closing(utterance) if utterance.final else None
+
+    def _closing(self, utterance: Utterance) -> CaptionState:
+        """A final that failed closes its utterance with what was stable before."""
         stable = self._guard.last(utterance.utterance_id)
         return CaptionState(utterance.utterance_id, stable, "", None, True, "error", engine_call=False)
 
@@ -251,7 +277,9 @@ class SpeakerSession:
         utterance = update.utterance
         if not self._guard.accept(state.utterance_id, state.stable, state.final):
             self._emit(Error("append_only", "A translation that would have changed stable text was dropped."))
-            return
+            state = self._closing(utterance)
+            if not utterance.final or not self._guard.accept(state.utterance_id, state.stable, final=True):
+                return
         words = (*utterance.committed, *utterance.tail)
         covered_s = self._note_stable(words, state)
         self._emit(

@@ -102,7 +102,7 @@ class StreamingRecogniser:
             self._decode()
             settled_s = self._clock_s - self._hold_back_s
             self._agreement.commit(sum(word.end_s <= settled_s for word in self._agreement.tail))
-            self._changed += self._close_sentences(final=False) + self._open_state()
+            self._changed += self._settle()
         return self._report()
 
     def finish(self) -> Transcript:
@@ -162,6 +162,10 @@ class StreamingRecogniser:
     def _advance(self) -> list[Utterance]:
         """One decode of the window, and what follows from it."""
         self._decode()
+        return self._settle()
+
+    def _settle(self) -> list[Utterance]:
+        """Close what has ended or become too long; then the open utterance as it is."""
         closed = self._close_sentences(final=False)
         closed += self._close_overlong()
         return closed + self._open_state()
