@@ -79,6 +79,7 @@ class SoundSystem(types.ModuleType):
         self.plugged: list[dict[str, Any]] | None = None  # the list after the next rescan
         self.broken: set[str] = set()  # names that cannot be opened
         self.rescans = 0
+        self.played: list[tuple[Any, int]] = []
         self.default = types.SimpleNamespace(device=(default, -1), hostapi=0)
 
     def query_hostapis(self, index: int | None = None) -> Any:
@@ -100,6 +101,15 @@ class SoundSystem(types.ModuleType):
         self.rescans += 1
         if self.plugged is not None:
             self.devices = self.plugged
+
+    def play(self, samples: Any, rate: int) -> None:
+        self.played.append((samples, rate))
+
+    def wait(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
 
     def RawInputStream(self, **how: Any) -> Stream:
         return Stream(self, how.pop("callback"), how.pop("finished_callback"), **how)

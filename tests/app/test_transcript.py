@@ -12,7 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.controller import Gap, SessionEnded
-from app.session_files import delete_session, find_session, is_running, session_files
+from app.session_files import (
+    bookmark_session,
+    delete_session,
+    find_session,
+    interrupted_sessions,
+    is_running,
+    recover_session,
+    session_files,
+    summarise,
+)
 from app.session_record import TranscriptError, read_session
 from app.transcript import Transcript, TranscriptProblem
 from engine.messages import Activity
@@ -252,3 +261,62 @@ def test_times_that_are_no_numbers_do_no_harm(tmp_path: Path) -> None:
     )
     found = read_session(journal(transcript))
     assert (found.utterances[0].start_s, found.utterances[0].end_s) == (0.0, 0.0)
+
+
+def test_an_interrupted_session_is_offered_and_recovered(tmp_path: Path) -> None:
+    transcript = recorded(tmp_path, caption(0, "Eins", "One", final=True), caption(1, "Zw", "Tw", end_s=7.5))
+    path = journal(transcript)
+    assert summarise(path).state == "running"
+    assert interrupted_sessions(tmp_path) == []
+    cut = path.read_bytes()[:-9]
+    transcript.close()
+    path.write_bytes(cut)
+    (found,) = interrupted_sessions(tmp_path)
+    assert (found.path, found.state, found.title, found.target_lang) == (path, "cut off", "talk.wav", "de")
+    assert found.has_text
+    recover_session(path)
+    assert interrupted_sessions(tmp_path) == []
+    whole = read_session(path)
+    assert whole.ended
+    assert whole.damaged_lines == 1, "the half line is still there, and nothing else is lost"
+    assert [u.target for u in whole.utterances] == ["Eins"]
+    assert summarise(path).state == ""
+
+
+def test_a_session_without_a_word_is_not_offered(tmp_path: Path) -> None:
+    transcript = recorded(tmp_path)
+    head = journal(transcript).read_bytes()
+    transcript.close()
+    journal(transcript).write_bytes(head)
+    assert summarise(journal(transcript)).state == "cut off"
+    assert interrupted_sessions(tmp_path) == []
+
+
+def test_bookmarks_are_kept_in_the_running_and_in_the_finished_session(tmp_path: Path) -> None:
+    rows: list[dict] = []
+    transcript = recorded(tmp_path, caption(0, "Eins", "One", final=True))
+    transcript.rows.subscribe(rows.append)
+    transcript.bookmark(0, True)
+    assert rows == [{"type": "bookmark", "utterance_id": 0, "on": True}]
+    with pytest.raises(TranscriptError, match="being recorded by another"):
+        bookmark_session(journal(transcript), 1, True)
+    transcript.event(ENDED)
+    transcript.bookmark(5, True)
+    assert read_session(journal(transcript)).bookmarks == (0,), "what comes after the end is not written here …"
+    bookmark_session(journal(transcript), 3, True)
+    bookmark_session(journal(transcript), 0, False)
+    assert read_session(journal(transcript)).bookmarks == (3,), "… but into the file"
+    assert read_session(journal(transcript)).ended
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]\n", '{"type": "session"}\n', "\xff\n"])
+def test_a_damaged_journal_is_summarised_as_that(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "20240101-000000-aaaa.jsonl"
+    path.write_bytes(text.encode("latin-1"))
+    assert summarise(path).state == "damaged"
+    assert interrupted_sessions(tmp_path) == []
+
+
+def test_a_journal_that_cannot_be_changed_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(TranscriptError, match="cannot be changed"):
+        bookmark_session(tmp_path / "none.jsonl", 0, True)
