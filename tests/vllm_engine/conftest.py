@@ -1,0 +1,48 @@
+"""Tests on vLLM's CPU engine with the packaged Gemma-3-270M. They run in `make test-vllm`, which has vLLM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HAS_VLLM = find_spec("vllm") is not None
+if not HAS_VLLM:
+    collect_ignore_glob = ["test_*.py"]
+
+# Sliding layers and full ones, two heads of one layer, in no order.
+HEADS = ((13, 3), (11, 2), (11, 3), (12, 1), (5, 1))
+CONTEXT = 1024
+
+
+@pytest.fixture(scope="session")
+def model_folder() -> Path:
+    from engine.models import cache_folder, resolve
+    from engine.mt import hf_weights
+
+    return hf_weights.convert(resolve("gemma-3-270m"), cache_folder(), lambda fraction, text: None)
+
+
+@pytest.fixture(scope="session")
+def reference(model_folder: Path) -> Any:
+    """The model in transformers, with its attention weights."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    return AutoModelForCausalLM.from_pretrained(model_folder, dtype=torch.float32, attn_implementation="eager").eval()
+
+
+@pytest.fixture(scope="session")
+def translator(model_folder: Path) -> Iterator[Any]:
+    """Eager, float32, prefills in chunks of 256 tokens."""
+    from engine.mt.vllm import VllmTranslator
+
+    made = VllmTranslator(
+        model_folder, "few_shot", HEADS, "predicting", cache=model_folder.parent, n_ctx=CONTEXT, sessions=3,
+        dtype="float32", mt_vllm_enforce_eager=True, kv_cache_gib=0.25, vllm={"max_num_batched_tokens": 256},
+    )  # fmt: skip
+    yield made
+    made.close()
