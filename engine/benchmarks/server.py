@@ -80,9 +80,7 @@ def _measure(args: argparse.Namespace, url: str, counts: Sequence[int]) -> dict[
     init = {"source_lang": args.source, "target_lang": args.target}
     report: dict[str, Any] = {
         "method": " ".join((__doc__ or "").split("\n\n")[1].split()),
-        "command": "surtitle benchmark server " + " ".join(sys.argv[sys.argv.index("server") + 1 :])
-        if "server" in sys.argv
-        else "",
+        "command": _command(),
         "health": json.loads(_get(url, "/healthz")),
         "machine": {"cpu": _cpu(), "cores": os.cpu_count(), "system": platform.platform(), "load": os.getloadavg()},
         "versions": _versions(),
@@ -204,6 +202,12 @@ def _quantile(values: Sequence[float], share: float) -> float | None:
 
 def _quantiles(values: Sequence[float]) -> dict[str, float | None]:
     return {"p50": _quantile(values, 0.5), "p95": _quantile(values, 0.95), "max": _quantile(values, 1.0)}
+
+
+def _command() -> str:
+    """What was typed, without a secret in the address."""
+    words = sys.argv[sys.argv.index("server") + 1 :] if "server" in sys.argv else []
+    return " ".join(["surtitle benchmark server", *(re.sub(r"//[^@/]*@", "//", word) for word in words)])
 
 
 def _versions() -> dict[str, str]:

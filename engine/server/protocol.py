@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -186,7 +186,10 @@ class Answer:
 
     def frame(self) -> str:
         """The `translation` frame. `forced_final` stands on finals only."""
-        message = {"type": "translation", **asdict(self)}
+        message = {"type": "translation", **{name: getattr(self, name) for name in _ANSWER_FIELDS}}
         if not self.final:
             del message["forced_final"]
         return dump(message)
+
+
+_ANSWER_FIELDS = tuple(field.name for field in fields(Answer))
