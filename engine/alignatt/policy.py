@@ -43,8 +43,10 @@ class Policy:
     """Values of a policy. Masses are attention probabilities; presets hold the values, this class the defaults.
 
     `alignatt` withholds a token when its mass beyond the frontier is at least `soft_edge` and more than `theta` of its
-    source mass, or when its accessible mass is below `min_accessible`. `border_margin`: the last committed units that
-    still count as inaccessible. `hold_n` and `wait_k` count target words. `top_k`: heads used of the head set.
+    source mass, when its accessible mass is below `min_accessible`, or when its mass on the rest of the prompt is above
+    `max_prompt`: what the source does not explain is a guess, and most guesses change when more source is heard.
+    `border_margin`: the last committed units that still count as inaccessible. `hold_n` and `wait_k` count target words.
+    `top_k`: heads used of the head set.
     `fallback`: the policy that takes over when capture is unhealthy. Under every policy, `hold_back` target words at
     the end of what would be released stay held, and fewer than `min_emit` words of a draft are not released at all.
     """
@@ -55,6 +57,7 @@ class Policy:
     theta: Mass = 0.5
     border_margin: Count = 0
     min_accessible: Mass = 0.0
+    max_prompt: Mass = 1.0
     hold_n: Count = 3
     wait_k: Count = 3
     hold_back: Count = 0
@@ -117,25 +120,26 @@ def decide(
 
 def _alignatt(masses: Provenance, policy: Policy) -> tuple[str, ...]:
     return tuple(
-        _gate(missing, finite, accessible, inaccessible, policy)
-        for missing, finite, accessible, inaccessible in zip(
+        _gate(missing, finite, accessible, inaccessible, prompt, policy)
+        for missing, finite, accessible, inaccessible, prompt in zip(
             masses.missing.tolist(),
             masses.finite.tolist(),
             masses.accessible.tolist(),
             masses.inaccessible.tolist(),
+            masses.prompt.tolist(),
             strict=True,
         )
     )
 
 
-def _gate(missing: bool, finite: bool, accessible: float, inaccessible: float, policy: Policy) -> str:
+def _gate(missing: bool, finite: bool, accessible: float, inaccessible: float, prompt: float, policy: Policy) -> str:
     if missing:
         return OBSERVER_EMPTY
     if not finite:
         return NONFINITE
     if inaccessible >= policy.soft_edge and inaccessible > policy.theta * (accessible + inaccessible):
         return SOURCE_FRONTIER
-    return WEAK if accessible < policy.min_accessible else ""
+    return WEAK if accessible < policy.min_accessible or prompt > policy.max_prompt else ""
 
 
 def _hold_words(draft: Draft, words: int, reason: str) -> tuple[str, ...]:

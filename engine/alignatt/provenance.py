@@ -15,12 +15,14 @@ from engine.alignatt.draft import Draft
 class Provenance:
     """Arrays over the tokens of a draft.
 
-    `accessible`, `inaccessible`: float32, source mass before and from the frontier on. `unit`: the source unit with
-    the most mass, -1 when the row is unusable or has no source mass. `finite`, `missing`: bool.
+    `accessible`, `inaccessible`: float32, source mass before and from the frontier on. `prompt`: float32, mass on the
+    rest of the prompt. `unit`: the source unit with the most mass, -1 when the row is unusable or has no source mass.
+    `finite`, `missing`: bool.
     """
 
     accessible: NDArray[np.float32]
     inaccessible: NDArray[np.float32]
+    prompt: NDArray[np.float32]
     unit: NDArray[np.int64]
     finite: NDArray[np.bool_]
     missing: NDArray[np.bool_]
@@ -38,4 +40,4 @@ def provenance(draft: Draft, accessible_units: int) -> Provenance:
         unit = np.where(filled.max(axis=1) > 0, filled.argmax(axis=1), -1)
     else:
         unit = np.full(len(rows), -1)
-    return Provenance(accessible, inaccessible, unit, finite, draft.missing)
+    return Provenance(accessible, inaccessible, draft.prompt, unit, finite, draft.missing)

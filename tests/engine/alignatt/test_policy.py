@@ -63,6 +63,12 @@ def test_minimum_accessible_mass(minimum: float, reason: str) -> None:
     assert decide(draft, Frontier(4, 4), Policy(min_accessible=minimum)).reason == reason
 
 
+@pytest.mark.parametrize(("maximum", "reason"), [(1.0, "stop"), (0.31, "stop"), (0.29, reasons.WEAK)])
+def test_maximum_mass_on_the_rest_of_the_prompt(maximum: float, reason: str) -> None:
+    draft = make_draft([" Haus"], [0], finish="stop", source_mass=0.4)  # 0.3 on the prompt, 0.3 on earlier target
+    assert decide(draft, Frontier(4, 4), Policy(max_prompt=maximum)).reason == reason
+
+
 @pytest.mark.parametrize(
     ("hold_back", "min_emit", "released", "reason"),
     [
@@ -178,6 +184,7 @@ policies = st.builds(
     theta=st.floats(0, 1),
     border_margin=st.integers(0, 3),
     min_accessible=st.floats(0, 0.5),
+    max_prompt=st.floats(0.2, 1),
     hold_n=st.integers(0, 4),
     wait_k=st.integers(0, 4),
     hold_back=st.integers(0, 3),
