@@ -8,11 +8,13 @@ import json
 import os
 import platform
 import shutil
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 from rich.console import Console
@@ -28,6 +30,7 @@ from engine.presets import Preset, PresetError, load_preset, preset_ids
 
 GIB = 2**30
 TIMEOUT_S = 60
+SERVER_S = 1.0
 _MARKS = {"ok": ("✓", "green"), "note": ("–", "yellow"), "bad": ("✗", "red")}
 _TRY_QT = "from PySide6.QtGui import QGuiApplication as Q; print(Q([]).platformName())"
 
@@ -200,6 +203,8 @@ def obstacles(preset: Preset, engine: dict[str, Any]) -> list[str]:
     for model in (preset.recogniser.model, preset.translator.model):
         if present.get(model) is False:
             why.append(f"the weights of {model} are missing")
+    if preset.translator.kind == "remote" and not _answers(preset.translator.url):
+        why.append(f"no MT server answers at {preset.translator.url}")
     gpus = engine.get("gpus", [])
     largest = max((gpu[1] for gpu in gpus), default=0.0)
     if preset.needs.gpu_gib > largest:
@@ -209,3 +214,14 @@ def obstacles(preset: Preset, engine: dict[str, Any]) -> list[str]:
     if preset.needs.ram_gib > total:
         why.append(f"it needs {preset.needs.ram_gib:g} GiB of memory, there are {total:.1f} GiB")
     return why
+
+
+def _answers(url: str) -> bool:
+    """Whether something listens at the address of an MT server."""
+    parts = urlsplit(url)
+    try:
+        address = parts.hostname or "", parts.port or (443 if parts.scheme == "wss" else 80)
+        with socket.create_connection(address, timeout=SERVER_S):
+            return True
+    except (OSError, ValueError):
+        return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -205,6 +206,7 @@ ENGINE = {
 
 def test_doctor_reports(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_engine", lambda: (ENGINE, doctor.Finding("ok", "engine", "faster-whisper 1.2.1")))
+    monkeypatch.setattr(doctor, "_answers", lambda url: False)
     assert cli.main(["doctor", "--json"]) == 1
     found = {(row["name"], row["text"]): row["state"] for row in json.loads(capsys.readouterr().out)}
     assert found["preset", "laptop (demo quality): the weights of gemma-3-270m are missing"] == "note"
@@ -233,6 +235,14 @@ def test_why_a_preset_cannot_be_used() -> None:
     assert any("the largest here has 8 GiB" in reason for reason in why)
     assert any("100000 GiB of memory" in reason for reason in why)
     assert "the engine does not start" in doctor.obstacles(preset, {})
+
+
+def test_a_remote_preset_needs_its_server() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"ws://127.0.0.1:{listening.getsockname()[1]}"
+        preset = load_preset("remote", {"translator.url": url})
+        assert doctor.obstacles(preset, ENGINE) == []
+    assert doctor.obstacles(preset, ENGINE) == [f"no MT server answers at {url}"]
 
 
 def test_find_session_last_is_the_newest(session: Transcript) -> None:
