@@ -132,6 +132,8 @@ def load_preset(preset_id: str, overrides: dict[str, Any] | None = None) -> Pres
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise PresetError(f"Preset '{preset_id}' is not valid at '{where}': {first['msg']}.") from error
+    if preset.id != preset_id:
+        raise PresetError(f"Preset '{preset_id}' is not valid at 'id': '{preset.id}' is not the name of its file.")
     return preset
 
 

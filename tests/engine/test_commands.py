@@ -1,0 +1,70 @@
+"""`python -m engine COMMAND`: what it knows, and status 2 with one sentence for what it does not."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+
+import pytest
+
+from engine.__main__ import BENCHMARKS, COMMANDS, main
+
+
+@pytest.mark.parametrize("words", [["nonsense"], [], ["benchmark"], ["benchmark", "nonsense"], ["--nonsense"]])
+def test_a_bad_command_is_status_2_and_a_sentence(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "error:" in captured.err.splitlines()[-1]
+
+
+def test_bad_arguments_of_a_command_are_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["doctor", "--nonsense"])
+    assert caught.value.code == 2
+    assert "surtitle doctor: error: unrecognized arguments: --nonsense" in capsys.readouterr().err
+
+
+def test_as_a_program_too() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "engine", "nonsense"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 2
+    assert "invalid choice: 'nonsense'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--help"], ["benchmark", "--help"], ["doctor", "--help"]])
+def test_help_is_status_0(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 0
+    assert "usage: surtitle" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("module", "text"), [*COMMANDS.values(), *BENCHMARKS.values()])
+def test_every_command_exists_and_has_its_line(module: str, text: str) -> None:
+    assert importlib.util.find_spec(module) is not None
+    assert text
+    assert not text.endswith(".")
+
+
+def test_doctor_lists_models_and_libraries(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("whisper-tiny.en: ") for line in lines)
+    assert any(line.startswith("onnxruntime ") for line in lines)
+
+
+def test_doctor_for_programs_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["python"] == sys.version.split()[0]
+    assert report["ram_gib"] > 0
+    assert {"name", "present", "where", "bytes"} == report["models"][0].keys()
+    assert "silero-vad" in [model["name"] for model in report["models"]]
+    assert report["libraries"]["onnxruntime"]

@@ -1,0 +1,108 @@
+"""Presets: the shipped ones are valid, and a wrong value is one sentence that names it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import presets
+from engine.presets import LANGUAGE_NAMES, PresetError, load_preset, preset_ids, resources
+
+LAPTOP = (resources() / "presets" / "laptop.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("preset_id", preset_ids())
+def test_shipped_presets_are_valid(preset_id: str) -> None:
+    preset = load_preset(preset_id)
+    assert preset.id == preset_id
+    assert preset.title
+    assert preset.description.endswith(".")
+    assert preset.pairs
+    assert all({source, target} <= LANGUAGE_NAMES.keys() for source, target in preset.pairs)
+    for source, target in preset.pairs:
+        preset.check_pair(source, target)
+
+
+def test_laptop_comes_first_and_says_what_it_is() -> None:
+    assert preset_ids()[0] == "laptop"
+    assert load_preset("laptop").quality == "demo quality"
+    assert load_preset("laptop").needs.licences
+
+
+def test_a_value_may_be_overridden_by_its_dotted_key() -> None:
+    preset = load_preset("laptop", {"recogniser.model": "/models/base", "policy.theta": 0.4, "memory_gib.mt": 2})
+    assert (preset.recogniser.model, preset.policy.theta, preset.memory_gib.mt) == ("/models/base", 0.4, 2.0)
+    assert load_preset("laptop").recogniser.model == "whisper-tiny.en"
+
+
+def sentence(preset_id: str, overrides: dict[str, Any] | None = None) -> str:
+    with pytest.raises(PresetError) as caught:
+        load_preset(preset_id, overrides)
+    text = str(caught.value)
+    assert text.endswith(".")
+    assert "\n" not in text
+    return text
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        ({"recogniser.chunk_ms": 5}, "at 'recogniser.chunk_ms'"),
+        ({"recogniser.chunk_ms": "often"}, "at 'recogniser.chunk_ms'"),
+        ({"recogniser.kind": "parrot"}, "at 'recogniser.kind'"),
+        ({"recogniser.max_tail_s": 30}, "at 'recogniser.max_tail_s'"),
+        ({"recogniser.volume": 11}, "at 'recogniser.volume'"),
+        ({"translator.seam": "guess"}, "at 'translator.seam'"),
+        ({"translator.url": "http://host"}, "at 'translator.url'"),
+        ({"policy.theta": 2}, "at 'policy.theta'"),
+        ({"policy.name": "hope"}, "at 'policy.name'"),
+        ({"policy.unknown": 1}, "at 'policy.unknown'"),
+        ({"pairs": [["en"]]}, "at 'pairs.0"),
+        ({"needs.gpu_gib": -1}, "at 'needs.gpu_gib'"),
+        ({"nonsense": 1}, "at 'nonsense'"),
+        ({"": 1}, "at ''"),
+        ({"title.long": "x"}, "'title.long' is not a preset key."),
+        ({"pairs.0": "x"}, "'pairs.0' is not a preset key."),
+    ],
+)
+def test_a_wrong_value_is_one_sentence_that_names_it(overrides: dict[str, Any], words: str) -> None:
+    assert words in sentence("laptop", overrides)
+
+
+@pytest.mark.parametrize("preset_id", ["nonsense", "", "../presets/laptop", "LAPTOP", "laptop.toml"])
+def test_an_unknown_preset_names_the_known_ones(preset_id: str) -> None:
+    assert sentence(preset_id) == f"There is no preset '{preset_id}'; presets are: {', '.join(preset_ids())}."
+
+
+def test_a_pair_that_is_not_offered_names_those_that_are() -> None:
+    with pytest.raises(PresetError, match=r"^Preset 'laptop' does not translate de-en; it offers en-de, en-fr"):
+        load_preset("laptop").check_pair("de", "en")
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of presets that a test may fill."""
+    (tmp_path / "presets").mkdir()
+    monkeypatch.setattr(presets, "resources", lambda: tmp_path)
+    return tmp_path / "presets"
+
+
+@pytest.mark.parametrize("data", [b"title = ", b"\xff\xfe", b"a = 1\na = 2\n"])
+def test_a_file_that_cannot_be_read_is_one_sentence(elsewhere: Path, data: bytes) -> None:
+    (elsewhere / "mine.toml").write_bytes(data)
+    assert "mine.toml cannot be read" in sentence("mine")
+
+
+def test_a_preset_that_lacks_something_says_what(elsewhere: Path) -> None:
+    (elsewhere / "mine.toml").write_text(LAPTOP.replace('title = "Laptop"', ""), encoding="utf-8")
+    assert sentence("mine") == "Preset 'mine' is not valid at 'title': Field required."
+    assert preset_ids() == ["mine"]
+
+
+def test_a_preset_has_the_name_of_its_file(elsewhere: Path) -> None:
+    (elsewhere / "mine.toml").write_text(LAPTOP, encoding="utf-8")
+    assert sentence("mine") == "Preset 'mine' is not valid at 'id': 'laptop' is not the name of its file."
+    (elsewhere / "mine.toml").write_text(LAPTOP.replace('id = "laptop"', ""), encoding="utf-8")
+    assert load_preset("mine").id == "mine"
