@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 STEP_S = 0.4
-WAIT_S = 60.0
+WAIT_S = 90.0
 
 
 def client_of(folder: Path) -> tuple[Any, Any]:
