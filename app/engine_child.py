@@ -82,7 +82,8 @@ class EngineChild:
         if self._gone.is_set():
             return False
         with self._sending:
-            if self._commands.full():  # asked first: a number given to a message that stays here is a hole
+            # asked first: a number given to a message that stays here is a hole
+            if self._gone.is_set() or self._commands.full():
                 return False
             self._commands.put_nowait(self._numberer.wrap(command))
         return True
@@ -131,6 +132,8 @@ class EngineChild:
         self._kill_group()  # before the leader is reaped, so that its number still is its own
         self._process.join()
         self._gone.set()
+        with self._sending:
+            self._commands.close()  # ends the thread that feeds it; nobody reads any more
         if pidfd is not None:
             os.close(pidfd)
         atexit.unregister(self.kill)

@@ -168,9 +168,9 @@ class SubtitleWindow(Frame):
 
     def detach(self) -> None:
         """Stop listening to the models, before the window is thrown away."""
+        self.let_go()  # first: the place that is remembered now comes back as settings
         self.view.detach()
         self._hide_controls.stop()
-        self.let_go()
         if self.tray is not None:
             self.tray.close()
 

@@ -20,3 +20,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
     yield tmp_path
     stop_logging()
+
+
+@pytest.fixture(autouse=True)
+def tidy(request: pytest.FixtureRequest, home: Path) -> Iterator[None]:
+    """A test with Qt leaves no window, timer, thread or process behind."""
+    if not {"qapp", "qtbot"} & set(request.fixturenames):
+        yield
+        return
+    from tests.app.leaks import nothing_left_behind
+
+    with nothing_left_behind():
+        yield
