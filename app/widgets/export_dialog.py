@@ -121,7 +121,6 @@ class ExportDialog(QDialog):
             label.setBuddy(field)
             form.addRow(label, field)
         form.addRow("", self.mark)
-        form.addRow("", self.note)
         buttons = QDialogButtonBox()
         buttons.addButton(self.save, QDialogButtonBox.ButtonRole.AcceptRole)
         close = buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
@@ -129,6 +128,7 @@ class ExportDialog(QDialog):
         self.save.setDefault(True)
         column = QVBoxLayout(self)
         column.addLayout(form)
+        column.addWidget(self.note)
         column.addWidget(self.about)
         column.addWidget(self.preview, 1)
         column.addWidget(self.outcome)
@@ -163,7 +163,7 @@ class ExportDialog(QDialog):
         )
 
     def _ask_path(self) -> None:
-        dialog = QFileDialog(self, self.windowTitle(), str(self.suggested_path()))
+        dialog = QFileDialog(self, translate("Export", "Save the export"), str(self.suggested_path()))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setNameFilter(f"{self.format.currentText()} (*{self.format.currentData()})")
         dialog.setDefaultSuffix(self.format.currentData())

@@ -77,8 +77,8 @@ class MicrophonesDialog(QDialog):
         if current not in known and current is not None:
             self._add(f"{current}\n{translate('Microphones', 'not connected now')}", current)
             known.append(current)
-        self._busy = False
         self.list.setCurrentRow(known.index(current))
+        self._busy = False
         self.hint.setVisible(not devices)
 
     def show_level(self, peak: float) -> None:

@@ -81,10 +81,10 @@ class CardView(QWidget):
     def _needs(self) -> str:
         met = [("✓" if need.met else "✗", need_text(need)) for need in self.card.needs]
         here = [
-            ("✗" if weights.present is False else "✓" if weights.present else "↓", weights_text(weights))
+            ("✗" if weights.present is False else "✓" if weights.present else "·", weights_text(weights))
             for weights in self.card.weights
         ]
-        return " · ".join(f"{mark}\u00a0{text}" for mark, text in (*met, *here))
+        return "   ".join(f"{mark}\u00a0{text}" for mark, text in (*met, *here))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if self.card.usable:

@@ -79,6 +79,8 @@ def weights_text(weights: Weights) -> str:
     if weights.size_bytes:
         size = fill(translate("Presets", "{size:.1f} GB to download"), size=weights.size_bytes / 1e9)
         return f"{head} ({size})"
+    if "/" not in weights.name:
+        return head  # nobody has said yet whether it is here
     return f"{head} ({translate('Presets', 'downloaded when it is first used')})"
 
 

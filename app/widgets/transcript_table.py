@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtCore import (
     QAbstractTableModel,
     QEvent,
+    QItemSelectionModel,
     QModelIndex,
     QPersistentModelIndex,
     QPointF,
@@ -214,8 +215,8 @@ class TranscriptView(QTableView):
     def go_to(self, row: int) -> None:
         """Select a row and bring it to the middle."""
         index = self.model().index(row, TARGET)
-        self.setCurrentIndex(index)
-        self.selectRow(row)
+        how = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+        self.selectionModel().setCurrentIndex(index, how)  # also while a key that extends selections is down
         self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
         self._pending.start()
 
