@@ -171,7 +171,8 @@ async def serve_until_signal(service: Service, config: ServerConfig) -> int:
         sys.stderr.write(f"{config.host}:{config.port} cannot be listened on: {error.strerror or error}.\n")
         return 2
     directions = ", ".join(service.directions)
-    sys.stderr.write(f"Listening on ws://{config.host}:{port} ({service.preset}: {directions})\n")
+    host = f"[{config.host}]" if ":" in config.host else config.host
+    sys.stderr.write(f"Listening on ws://{host}:{port} ({service.preset}: {directions})\n")
     _notify("READY=1")
     await stop.wait()
     _notify("STOPPING=1")

@@ -116,7 +116,7 @@ class MtServer:
             logger=quiet,
         )
         port: int = self._server.sockets[0].getsockname()[1]
-        logger.info("listening on ws://%s:%d", config.host, port)
+        logger.info("listening on port %d", port)
         return port
 
     async def stop(self) -> None:
@@ -259,11 +259,19 @@ def _with_type(response: Response, content_type: str) -> Response:
 
 def _counted(most: int) -> type[ServerConnection]:
     """Connections of which there are at most `most`, half-open ones included; more are cut before they say a word."""
+    count = 0
 
     class Counted(ServerConnection):
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            nonlocal count
+            count += 1
             super().connection_made(transport)
-            if len(self.server.handler_tasks) > most:
+            if count > most:
                 self.transport.abort()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            nonlocal count
+            count -= 1
+            super().connection_lost(exc)
 
     return Counted
