@@ -89,6 +89,8 @@ class WhisperDecoder:
             return []
         words = self._times(text_tokens, encoded, frames)
         spoken = "".join(normalise(word.text) for word in words)
+        if not any(character.isalnum() for character in spoken):  # a lone full stop is what it makes of hum
+            return []
         if result.no_speech_prob > HALLUCINATED_NO_SPEECH and spoken in HALLUCINATED:
             return []
         return without_loops(words)

@@ -1,0 +1,95 @@
+"""Whisper's guards against loops, and one sentence for a recogniser that cannot be made."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.asr.contract import SAMPLE_RATE, Word
+from engine.asr.factory import create_recogniser
+from engine.asr.whisper import WhisperDecoder, without_loops
+from engine.models import ModelError, resolve
+from engine.presets import load_preset
+from tests.engine.asr.helpers import text, words
+
+
+@pytest.mark.parametrize(
+    ("heard", "kept"),
+    [
+        ("", ""),
+        ("no no no", "no no no"),  # people do say that
+        ("no no no no", "no"),
+        ("we go No, no. no no home", "we go No,"),
+        ("and so and so and so we go", "and so and so and so we go"),
+        ("well and so and so and so and so on", "well and so"),
+        ("a b c d e f " * 4, "a b c d e f"),
+        ("a b c d e f g " * 4, ("a b c d e f g " * 4).strip()),
+    ],
+)
+def test_a_loop_is_heard_once_and_ends_the_text(heard: str, kept: str) -> None:
+    assert text(without_loops(words(heard))) == kept
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c"]), max_size=30))
+def test_what_is_kept_is_a_prefix_without_loops(names: list[str]) -> None:
+    said = [Word(name, float(at), at + 1.0) for at, name in enumerate(names)]
+    kept = without_loops(said)
+    assert kept == said[: len(kept)]
+    assert without_loops(kept) == kept
+
+
+def quiet(fraction: float, said: str) -> None:
+    pass
+
+
+def sentence(**overrides: object) -> str:
+    preset = load_preset("laptop", {f"recogniser.{key}": value for key, value in overrides.items()})
+    with pytest.raises(ModelError) as caught:
+        create_recogniser(preset, "en", quiet)
+    assert str(caught.value).endswith(".")
+    return str(caught.value)
+
+
+def test_a_folder_without_a_model_is_one_sentence(tmp_path: Path) -> None:
+    assert f"{tmp_path} holds no whisper model that can be loaded" in sentence(model=str(tmp_path))
+
+
+def test_damaged_weights_are_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "model.bin").write_bytes(b"nonsense" * 100)
+    (tmp_path / "config.json").write_text("{}")
+    assert "holds no whisper model that can be loaded" in sentence(model=str(tmp_path))
+
+
+def test_no_such_model_is_one_sentence() -> None:
+    assert "There is no model at '/nowhere'" in sentence(model="/nowhere")
+
+
+def test_a_missing_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "engine.asr.whisper", raising=False)
+    monkeypatch.setitem(sys.modules, "faster_whisper", None)
+    assert "pip install 'surtitle[laptop]'" in sentence()
+
+
+@pytest.mark.models
+def test_words_have_times_inside_the_window() -> None:
+    import soundfile
+
+    from engine.presets import resources
+
+    decoder = WhisperDecoder(resolve("whisper-tiny.en"))
+    samples, _ = soundfile.read(
+        resources() / "recordings" / "two-voices.flac", dtype="float32", frames=11 * SAMPLE_RATE
+    )
+    heard = decoder.decode(samples, "")
+    assert "ask not what your country can do for you" in text(heard)
+    edges = [edge for word in heard for edge in (word.start_s, word.end_s)]
+    assert edges == sorted(edges)
+    assert 0.0 <= edges[0] <= edges[-1] <= 11.0
+    assert all(word.text == word.text.strip() and word.text for word in heard)
+    assert decoder.decode(np.zeros(SAMPLE_RATE, np.float32), "") == []
+    assert len(decoder.decode(np.tile(samples, 3)[: 29 * SAMPLE_RATE], "")) > 20
