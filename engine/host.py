@@ -144,9 +144,9 @@ class Host:
         emit(Ready(preset.id, command.source_lang, command.target_lang, info))
 
     def _free(self) -> None:
-        if self._models:
-            self._models.translator.close()
-            self._models = None
+        models, self._models = self._models, None
+        if models:
+            models.translator.close()
 
     def _start(self, command: Start) -> None:
         if self._models is None:
@@ -158,8 +158,8 @@ class Host:
         models = self._models
         models.recogniser.reset()
         configured = models.configured
-        translation = self._translation(models, command.session_id)
         gate = SpeechGate(silence_ms=models.preset.recogniser.silence_ms)
+        translation = self._translation(models, command.session_id)
         self._session = SpeakerSession(
             command.session_id,
             models.recogniser,
