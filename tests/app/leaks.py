@@ -16,17 +16,24 @@ PATIENCE_S = 10.0  # a thread or a process that is on its way out may take so lo
 SPARED = ("pytest_timeout", "asyncio_", "pydevd", "journal-sync")
 
 
+def _runs(thing: object) -> bool:
+    match thing:
+        case QTimer():
+            return thing.isActive()
+        case QAbstractAnimation():
+            return thing.state() is QAbstractAnimation.State.Running
+        case QThread():
+            return thing.isRunning() and thing is not QThread.currentThread()
+    return False
+
+
 def _timers() -> list[str]:
-    """Timers and animations that run, by what owns them."""
+    """Timers, animations and threads of Qt that run, by what owns them."""
     found = []
     for thing in gc.get_objects():
         try:
-            if (isinstance(thing, QTimer) and thing.isActive()) or (
-                isinstance(thing, QAbstractAnimation) and thing.state() is QAbstractAnimation.State.Running
-            ):
+            if _runs(thing):
                 found.append(f"{thing!r} of {thing.parent()!r}")
-            elif isinstance(thing, QThread) and thing.isRunning() and thing is not QThread.currentThread():
-                found.append(repr(thing))
         except (RuntimeError, ReferenceError):  # Qt has thrown it away already
             continue
     return found
