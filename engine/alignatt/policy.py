@@ -45,8 +45,8 @@ class Policy:
     `alignatt` withholds a token when its mass beyond the frontier is at least `soft_edge` and more than `theta` of its
     source mass, when its accessible mass is below `min_accessible`, or when its mass on the rest of the prompt is above
     `max_prompt`: what the source does not explain is a guess, and most guesses change when more source is heard.
-    `border_margin`: the last committed units that still count as inaccessible. `hold_n` and `wait_k` count target words.
-    `top_k`: heads used of the head set.
+    `border_margin`: the last committed units that still count as inaccessible. `hold_n` and `wait_k` count target
+    words. `top_k`: heads used of the head set.
     `fallback`: the policy that takes over when capture is unhealthy. Under every policy, `hold_back` target words at
     the end of what would be released stay held, and fewer than `min_emit` words of a draft are not released at all.
     """
