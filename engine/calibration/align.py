@@ -15,7 +15,7 @@ Aligner = Callable[[Sequence[Pair]], list[Pair]]
 _WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]|[\p{L}\p{M}\p{N}]+(?:['’.-][\p{L}\p{M}\p{N}]+)*")
 STEM = 4  # characters by which words are told apart: inflected forms then share their counts, which few pairs need
 # The most frequent words of each side carry grammar rather than content: this many, or one in twenty of a small text.
-FUNCTION_WORDS = 60
+FUNCTION_WORDS = 150
 
 
 def given(pairs: Sequence[Pair]) -> list[Pair]:
