@@ -155,8 +155,10 @@ class ObsPage:
             writer.write(_head("200 OK", "text/event-stream", "Cache-Control: no-store\r\n"))
             while not gone.done():
                 waiting = asyncio.ensure_future(changed.wait())
-                await asyncio.wait({waiting, gone}, timeout=ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
-                waiting.cancel()
+                try:
+                    await asyncio.wait({waiting, gone}, timeout=ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    waiting.cancel()
                 message = f"data: {self._state()}\n\n" if changed.is_set() else ": still here\n\n"
                 changed.clear()
                 writer.write(message.encode("utf-8", "replace"))
