@@ -92,3 +92,6 @@ clean:
 
 distclean: clean
 	rm -rf $(VENV)
+
+# Tests on vLLM's CPU engine, in an environment of their own.
+-include packaging/vllm.mk

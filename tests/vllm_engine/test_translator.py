@@ -80,7 +80,7 @@ def test_an_empty_source_and_target_text(translator: Any) -> None:
     draft = translator.draft("a", Source((), "en", "de"), (), 4, never)
     assert draft.rows.shape == (len(draft.token_ids), 0)
     assert translator.encode_target(" ") == []
-    assert translator.count_tokens("Guten Morgen") == len(translator.encode_target("Guten Morgen"))
+    assert translator.count_tokens(" Guten Morgen") == len(translator.encode_target("Guten Morgen"))
 
 
 def test_teacher_forcing_gives_the_rows_of_a_draft(translator: Any) -> None:
