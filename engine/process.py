@@ -70,21 +70,38 @@ def _own_group(parent_pid: int) -> None:
     if hasattr(os, "setpgid"):
         os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signals = None
     if sys.platform == "linux":
+        signals = _signals()
         pr_set_pdeathsig = 1
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
-        signal.signal(signal.SIGTERM, lambda *_: end_group())
     if os.getppid() != parent_pid:
         end_group()
-    threading.Thread(target=_watch_parent, name="death watch", daemon=True).start()
+    threading.Thread(target=_watch, args=(signals,), name="death watch", daemon=True).start()
 
 
-def _watch_parent() -> None:
-    """A signal sent to the leader only reaches Python code between instructions; this thread does not depend on it."""
+def _signals() -> int:
+    """A pipe that carries the number of each signal that arrives; SIGTERM among them ends the group.
+
+    The handler itself runs on the main thread between two instructions of Python: never, while that thread loads a
+    model or when the signal came just before it began to wait for a command.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: end_group())
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    return reader
+
+
+def _watch(signals: int | None) -> None:
+    """Wait for the parent's death or SIGTERM."""
     parent = parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        end_group()
+    handles = [] if parent is None else [parent.sentinel]
+    handles += [] if signals is None else [signals]
+    while handles:
+        ready = wait(handles)
+        if signals not in ready or signal.SIGTERM in os.read(signals, 64):
+            end_group()
 
 
 def end_group() -> None:
