@@ -14,6 +14,9 @@ from engine.server.translation import Terms
 from tests.engine.mt.scripted import ScriptedTranslator
 from tests.engine.server.harness import Client, Running, serving
 
+# The server's threads make the payloads of their pings with `random`, also while an example is being drawn.
+pytestmark = pytest.mark.filterwarnings("ignore:Do not use the .random. module inside strategies")
+
 CLIENTS = 3
 
 
