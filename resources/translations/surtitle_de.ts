@@ -272,6 +272,10 @@
         <translation>Die Datei ist UTF-8. Zeigt ein Programm darin falsche Buchstaben, hilft die Byte-Reihenfolge-Marke.</translation>
     </message>
     <message>
+        <source>Save the export</source>
+        <translation>Export speichern</translation>
+    </message>
+    <message>
         <source>Export</source>
         <translation>Exportieren</translation>
     </message>

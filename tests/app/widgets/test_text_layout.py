@@ -151,3 +151,12 @@ def test_the_view_only_scrolls_on_and_shows_the_newest_stable_word(
         if next_one:
             lines[-1] = line(len(lines) - 1, lines[-1].stable, "")
             lines.append(line(len(lines), ""))
+
+
+def test_an_endless_utterance_is_painted_as_far_as_it_can_be_seen(layout: CaptionLayout) -> None:
+    text = "und so weiter " * 700_000
+    rows = layout.text([line(0, text, " bis zum Ende")], rows_high(layout, 3))
+    assert len(rows) == 3
+    rows = layout.text([line(0, text + "bis zum Ende")], rows_high(layout, 3))
+    assert rows[-1].endswith("bis zum Ende")
+    assert len(layout._laid[(1, 0)].rows) < 1000
