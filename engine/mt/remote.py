@@ -233,11 +233,14 @@ class RemoteTranslationSession:
             if message.get("code") != "processing_failed":
                 self._link.renew()
             raise TranslationError(str(message.get("message") or "The MT server reports an error."))
-        sent = self._sent.pop(message.get("seq", -1), None)
-        if message.get("type") != "translation" or sent is None:
+        seq = message.get("seq")
+        if message.get("type") != "translation" or seq not in self._sent:
             return None
+        sent = self._sent[seq]
+        # answers come in order: what was sent before this one was overtaken
+        self._sent = {later: update for later, update in self._sent.items() if later > seq}
         self._apply(message, sent)
-        return message if message["seq"] == awaited else None
+        return message if seq == awaited else None
 
     def _apply(self, answer: Message, sent: _Sent) -> None:
         text, state = str(answer.get("committed_text", "")), self._open
