@@ -234,7 +234,7 @@ class RemoteTranslationSession:
                 self._link.renew()
             raise TranslationError(str(message.get("message") or "The MT server reports an error."))
         seq = message.get("seq")
-        if message.get("type") != "translation" or seq not in self._sent:
+        if message.get("type") != "translation" or not isinstance(seq, int) or seq not in self._sent:
             return None
         sent = self._sent[seq]
         # answers come in order: what was sent before this one was overtaken
