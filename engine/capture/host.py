@@ -73,6 +73,7 @@ class CaptureEngine:
         self._jobs: dict[str, Job] = {}
         self._numbers = itertools.count()
         self._failure: CaptureError | None = None
+        self._gate = threading.Lock()  # an order is either taken by the engine's thread or refused, never left lying
         self._since_check = 0
         built: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, args=(build, built), name="surtitle-vllm", daemon=True)
@@ -93,17 +94,17 @@ class CaptureEngine:
             raise CaptureError(
                 f"A prompt of {len(prompt_ids)} tokens does not fit a context of {self.settings.max_model_len}."
             )
-        if self._failure:
-            raise self._failure
         job = Job(prompt_ids, min(max_tokens, room), frozenset(stop_ids), self._checked(rows), ignore_end)
-        self._inbox.put(("add", job))
+        if not self._order("add", job):
+            assert self._failure is not None
+            raise self._failure
         return job
 
     def wait(self, job: Job, cancel: Cancel | None = None) -> Generation:
         """The result of a job; "cancelled" as soon as `cancel()` is true. Raises `CaptureError`."""
         while not job.done.wait(_POLL_S if cancel else None):
             if cancel and cancel():
-                self._inbox.put(("cancel", job))
+                self._order("cancel", job)
                 job.done.wait()
         if job.error:
             raise job.error
@@ -120,20 +121,18 @@ class CaptureEngine:
     def reset_prefix_cache(self) -> None:
         """Forget all cached prefixes; only while nothing runs."""
         done = threading.Event()
-        self._inbox.put(("reset", done))
-        done.wait()
+        if self._order("reset", done):
+            done.wait()
 
     def ask_info(self) -> dict[str, Any]:
         """`capture_info` of the first worker, with its counts so far."""
         answer: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        self._inbox.put(("info", answer))
-        return answer.get()
+        return answer.get() if self._order("info", answer) else {}
 
     def close(self) -> None:
         """End the engine's thread and free the model."""
-        if self._thread.is_alive():
-            self._inbox.put(("close", None))
-            self._thread.join()
+        self._order("close", None)
+        self._thread.join()
 
     def distrust(self, reason: str) -> None:
         """Deliver no rows any more: a check of a running request failed."""
@@ -144,6 +143,13 @@ class CaptureEngine:
         """Call a method of every worker. For the engine's thread only."""
         results: list[Any] = self._engine.collective_rpc(method, args=args)
         return results
+
+    def _order(self, order: str, subject: Any) -> bool:
+        """Hand an order to the engine's thread; false when it takes none any more."""
+        with self._gate:
+            if self._failure is None:
+                self._inbox.put((order, subject))
+            return self._failure is None
 
     def _checked(self, rows: RowRequest | None) -> RowRequest | None:
         if rows is None or self.mode.mode == NO_CAPTURE:
@@ -164,19 +170,19 @@ class CaptureEngine:
             built.put(error)
             return
         built.put(None)
+        failure = CaptureError("The vLLM engine is closed.")
         try:
             while self._take_orders():
                 if self._jobs:
                     self._step()
         except Exception as error:  # whatever broke the engine must reach everyone who waits
             logger.exception("The vLLM engine failed")
-            self._failure = CaptureError(
-                f"The vLLM engine failed ({type(error).__name__}: {error}); restart the engine."
-            )
-        self._failure = self._failure or CaptureError("The vLLM engine is closed.")
+            failure = CaptureError(f"The vLLM engine failed ({type(error).__name__}: {error}); restart the engine.")
+        with self._gate:
+            self._failure = failure
         for job in self._jobs.values():
-            job.finish(error=self._failure)
-        self._drain_inbox()
+            job.finish(error=failure)
+        self._refuse_orders(failure)
         engine, self._engine = self._engine, None
         _shut_down(engine)
 
@@ -199,14 +205,14 @@ class CaptureEngine:
                 self._engine.reset_prefix_cache()
                 subject.set()
 
-    def _drain_inbox(self) -> None:
+    def _refuse_orders(self, failure: CaptureError) -> None:
         while True:
             try:
                 order, subject = self._inbox.get_nowait()
             except queue.Empty:
                 return
             if order == "add":
-                subject.finish(error=self._failure)
+                subject.finish(error=failure)
             elif order == "info":
                 subject.put({})
             elif order == "reset":
