@@ -136,7 +136,12 @@ class EngineClient:
         self._enter(EngineState.IDLE)
 
     async def probe(self) -> Machine:
-        """What the engine's machine has. Raises `EngineError`."""
+        """What the engine's machine has. Raises `EngineError`. Who asks while another waits gets the same answer."""
+        while (pending := self._waiting.get(Machine)) is not None and not pending.done():
+            await asyncio.wait({pending})
+            if not pending.cancelled():
+                machine: Machine = pending.result()
+                return machine
         return await self._ask(Probe(), Machine)
 
     async def configure(self, command: Configure) -> Ready:
@@ -238,6 +243,7 @@ class EngineClient:
         finally:
             if self._waiting.get(answer) is future:
                 del self._waiting[answer]
+            future.cancel()  # nothing happens to one that is done; whoever else waits for it is let go
 
     def _received(self, child: asyncio.Future[None], item: object) -> None:
         if child is not self._exited or not self.alive:

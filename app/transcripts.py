@@ -182,7 +182,7 @@ class Transcripts:
     def open_export(self) -> None:
         """Export what the transcript window shows, else the running or the last session."""
         if self.export_dialog is None:
-            self.export_dialog = ExportDialog(self.window or self._parent)
+            self.export_dialog = ExportDialog(self._parent)
             self.export_dialog.wanted.connect(lambda path, how: self._tasks.spawn(lambda: self._export(path, how)))
         self._tasks.spawn(self._show_export)
 

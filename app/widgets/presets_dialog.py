@@ -202,10 +202,12 @@ class PresetsDialog(QDialog):
             if (old := item.widget()) is not None:
                 old.hide()
                 old.deleteLater()
+        ticked = {name for name, box in self._boxes.items() if box.isChecked()}
         self._boxes = {}
         for name in self.card.unaccepted if self.card else ():
             row = QWidget()
             box = QCheckBox(fill(translate("Presets", "I accept the {licence}"), licence=name))
+            box.setChecked(name in ticked)  # news of the machine do not take back what was accepted
             box.toggled.connect(self._enable)
             line = QHBoxLayout(row)
             line.setContentsMargins(0, 0, 0, 0)

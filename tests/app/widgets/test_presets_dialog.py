@@ -100,6 +100,10 @@ def test_another_preset_brings_its_languages(dialog: PresetsDialog, qtbot: QtBot
 
 
 def test_the_choice_survives_news_of_the_machine(dialog: PresetsDialog) -> None:
+    dialog.boxes["Gemma Terms of Use"].setChecked(True)
+    dialog.show_cards(cards())
+    assert dialog.boxes["Gemma Terms of Use"].isChecked()
+    assert dialog.start.isEnabled()
     dialog.cards[1].radio.setChecked(True)
     dialog.show_cards(cards())
     assert dialog.card is not None
