@@ -16,7 +16,6 @@ from app.display import display_problem
 from app.errors import UserError
 from app.export.writer import WHAT
 from app.files import settings_file
-from app.headless import run_headless
 from app.options import RunOptions, overrides_of
 from app.settings import Settings, SettingsStore, load_settings
 from engine.presets import PresetError
@@ -88,6 +87,12 @@ def _settings() -> Settings:
     if notice:
         print(notice, file=sys.stderr)
     return settings
+
+
+def run_headless(options: RunOptions) -> int:
+    """Hand over to the terminal. Loaded here and not before: the window is there sooner without it."""
+    status: int = importlib.import_module("app.headless").run_headless(options)
+    return status
 
 
 def options_from(args: argparse.Namespace, settings: Settings) -> RunOptions:

@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QMenu, QSizeGrip, QVBoxLayout, QWidget
 
 from app.i18n import fill, translate
-from app.status import Phase, Status
+from app.status import BEHIND_S, Phase, Status
 from app.subtitles import Subtitles
 from app.widgets.control_bar import ControlBar
 from app.widgets.icons import program_icon
@@ -70,6 +70,7 @@ class SubtitleWindow(Frame):
         self.settings = settings or WindowSettings()
         self._look = look or look_of(self.settings)
         self._status = Status()
+        self._seen: tuple[Status, bool] | None = None
         self._click_through = False
         self.setWindowTitle(title)
         self.setWindowIcon(program_icon())
@@ -98,8 +99,13 @@ class SubtitleWindow(Frame):
     # ------------------------------------------------------------ what others tell it
 
     def show_status(self, status: Status) -> None:
-        """Show what the program is doing."""
+        """Show what the program is doing. A heartbeat that changes nothing to be seen costs nothing."""
         self._status = status
+        lag_s = round(status.lag_s, 1) if status.lag_s >= BEHIND_S else 0.0
+        seen = (replace(status, audio_s=0.0, lag_s=lag_s), self._click_through)
+        if seen == self._seen:
+            return
+        self._seen = seen
         if self._click_through:
             keys = self.actions_["click_through"].shortcut().toString()
             notice = fill(translate("Window", "Clicks go through; {keys} ends that."), keys=keys)
