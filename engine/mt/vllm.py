@@ -88,6 +88,7 @@ class VllmTranslator:
         self._engine = _start(settings, progress)
         self.health = CaptureHealth(self._engine.mode.mode, self._engine.mode.self_test)
         self._health_lock = threading.Lock()
+        self._text_lock = threading.Lock()  # transformers' fast tokenisers are not safe to share between threads
 
     @property
     def layout_id(self) -> str:
@@ -123,12 +124,14 @@ class VllmTranslator:
 
     def count_tokens(self, text: str) -> int:
         """See `Translator.count_tokens`."""
-        return len(self._tokens.encode(text))
+        with self._text_lock:
+            return len(self._tokens.encode(text))
 
     def encode_target(self, text: str) -> list[int]:
         """See `Translator.encode_target`. Spaces around the text are replaced by what the prompt layout asks for."""
         stripped = text.strip()
-        return self._tokens.encode(self._layout.target_lead + stripped) if stripped else []
+        with self._text_lock:
+            return self._tokens.encode(self._layout.target_lead + stripped) if stripped else []
 
     def close_session(self, session_id: str) -> None:
         """See `Translator.close_session`. Blocks that no request uses any more are re-used by others in time."""
@@ -165,7 +168,8 @@ class VllmTranslator:
     # ------------------------------------------------------------ parts
 
     def _prepare(self, source: Source, wanted: int, limit: int) -> Prepared:
-        return prepare(self._layout, source, self._tokens.tokenise, wanted, limit)
+        with self._text_lock:
+            return prepare(self._layout, source, self._tokens.tokenise, wanted, limit)
 
     def _generate(self, ids: list[int], limit: int, request: RowRequest | None, cancel: Cancel) -> Generation:
         try:
@@ -181,7 +185,8 @@ class VllmTranslator:
         if result.finish == "stop" and len(result.token_ids) <= limit:
             made.finish = "stop"
         for best, row in zip(result.token_ids[:limit], rows, strict=False):
-            token, last = next_token(self._tokens, best, stop)
+            with self._text_lock:
+                token, last = next_token(self._tokens, best, stop)
             if token is not None:
                 if token != best and self._own_row:
                     row = self._own_row_of([*ids, *made.ids, token], request, cancel)
