@@ -75,7 +75,8 @@ class MicrophonesDialog(QDialog):
             self._add(f"{device.label}\n{kind}", device.key)
         known = [None, *(device.key for device in devices)]
         if current not in known and current is not None:
-            self._add(f"{current}\n{translate('Microphones', 'not connected now')}", current)
+            missing = translate("Microphones", "not connected now")
+            self._add(f"{current}\n{missing}", current)
             known.append(current)
         self.list.setCurrentRow(known.index(current))
         self._busy = False

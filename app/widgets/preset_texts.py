@@ -18,9 +18,14 @@ _LISTED: tuple[object, ...] = (
     QT_TRANSLATE_NOOP("Languages", "Italian"),
     QT_TRANSLATE_NOOP("Languages", "Chinese"),
     QT_TRANSLATE_NOOP("PresetNames", "Laptop"),
+    QT_TRANSLATE_NOOP("PresetNames", "Remote translator"),
     QT_TRANSLATE_NOOP("PresetNames", "demo quality"),
+    QT_TRANSLATE_NOOP(
+        "PresetNames", "Recognises speech on this machine and has an MT server, here or on another host, translate it."
+    ),
     QT_TRANSLATE_NOOP("PresetNames", "Runs on two CPU cores without a GPU, from models that come with the program."),
 )
+SLOW_S = 10.0  # nobody follows a talk so far behind
 # Where the terms of a licence stand; any other is shown by its name only.
 LICENCE_PAGES = {"Gemma Terms of Use": "https://ai.google.dev/gemma/terms"}
 
@@ -55,15 +60,15 @@ def need_text(need: Need) -> str:
             head = fill(translate("Presets", "{size:.1f} GB on disk"), size=need.needed_gib)
     if need.here_gib is None:
         return head
-    if need.kind == GPU:
-        if not need.name:
-            return f"{head} ({translate('Presets', 'there is no GPU here')})"
-        return (
-            f"{head} ({fill(translate('Presets', '{name}: {size:.0f} GB free'), name=need.name, size=need.here_gib)})"
-        )
-    if need.kind == MEMORY:
-        return f"{head} ({fill(translate('Presets', 'here: {size:.1f} GB'), size=need.here_gib)})"
-    return f"{head} ({fill(translate('Presets', '{size:.0f} GB free'), size=need.here_gib)})"
+    if need.kind == GPU and not need.name:
+        here = translate("Presets", "there is no GPU here")
+    elif need.kind == GPU:
+        here = fill(translate("Presets", "{name}: {size:.0f} GB free"), name=need.name, size=need.here_gib)
+    elif need.kind == MEMORY:
+        here = fill(translate("Presets", "here: {size:.1f} GB"), size=need.here_gib)
+    else:
+        here = fill(translate("Presets", "{size:.0f} GB free"), size=need.here_gib)
+    return f"{head} ({here})"
 
 
 def weights_text(weights: Weights) -> str:
@@ -73,15 +78,16 @@ def weights_text(weights: Weights) -> str:
     else:
         head = fill(translate("Presets", "model {name}"), name=weights.name)
     if weights.present:
-        return f"{head} ({translate('Presets', 'here')})"
-    if weights.present is False:
-        return f"{head} ({translate('Presets', 'missing')})"
-    if weights.size_bytes:
-        size = fill(translate("Presets", "{size:.1f} GB to download"), size=weights.size_bytes / 1e9)
-        return f"{head} ({size})"
-    if "/" not in weights.name:
+        state = translate("Presets", "here")
+    elif weights.present is False:
+        state = translate("Presets", "missing")
+    elif weights.size_bytes:
+        state = fill(translate("Presets", "{size:.1f} GB to download"), size=weights.size_bytes / 1e9)
+    elif "/" in weights.name:
+        state = translate("Presets", "downloaded when it is first used")
+    else:
         return head  # nobody has said yet whether it is here
-    return f"{head} ({translate('Presets', 'downloaded when it is first used')})"
+    return f"{head} ({state})"
 
 
 def reason_text(card: PresetCard) -> str:
@@ -127,7 +133,8 @@ def speed_text(card: PresetCard) -> str:
         lag=card.speed.lag_s,
         factor=card.speed.real_time_factor,
     )
-    return words if card.speed.lag_s < 10 else f"{words} {translate('Presets', 'Too slow for this machine.')}"
+    slow = translate("Presets", "Too slow for this machine.")
+    return words if card.speed.lag_s < SLOW_S else f"{words} {slow}"
 
 
 def download_text(row: Download) -> str:
@@ -145,7 +152,8 @@ def download_text(row: Download) -> str:
     else:
         size = fill(translate("Presets", "{done:.0f} MB"), done=done)
     if row.state == "paused":
-        return f"{row.name}: {size}, {translate('Presets', 'paused')}"
+        paused = translate("Presets", "paused")
+        return f"{row.name}: {size}, {paused}"
     parts = [size]
     if row.speed is not None:
         parts.append(fill(translate("Presets", "{speed:.1f} MB/s"), speed=row.speed / 1e6))

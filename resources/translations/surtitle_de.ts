@@ -529,6 +529,10 @@
         <translation>was dieser Rechner abspielt</translation>
     </message>
     <message>
+        <source>not connected now</source>
+        <translation>jetzt nicht angeschlossen</translation>
+    </message>
+    <message>
         <source>Recording… speak now</source>
         <translation>Aufnahme… bitte sprechen</translation>
     </message>
@@ -580,8 +584,16 @@
         <translation>Laptop</translation>
     </message>
     <message>
+        <source>Remote translator</source>
+        <translation>Entfernte Übersetzung</translation>
+    </message>
+    <message>
         <source>demo quality</source>
         <translation>Demo-Qualität</translation>
+    </message>
+    <message>
+        <source>Recognises speech on this machine and has an MT server, here or on another host, translate it.</source>
+        <translation>Erkennt die Sprache auf diesem Rechner und lässt sie von einem Übersetzungsserver übersetzen, hier oder auf einem anderen Rechner.</translation>
     </message>
     <message>
         <source>Runs on two CPU cores without a GPU, from models that come with the program.</source>
@@ -619,6 +631,22 @@
         <translation>{size:.1f} GB auf der Platte</translation>
     </message>
     <message>
+        <source>there is no GPU here</source>
+        <translation>hier ist keine GPU</translation>
+    </message>
+    <message>
+        <source>{name}: {size:.0f} GB free</source>
+        <translation>{name}: {size:.0f} GB frei</translation>
+    </message>
+    <message>
+        <source>here: {size:.1f} GB</source>
+        <translation>hier: {size:.1f} GB</translation>
+    </message>
+    <message>
+        <source>{size:.0f} GB free</source>
+        <translation>{size:.0f} GB frei</translation>
+    </message>
+    <message>
         <source>your own model {name}</source>
         <translation>eigenes Modell {name}</translation>
     </message>
@@ -627,8 +655,20 @@
         <translation>Modell {name}</translation>
     </message>
     <message>
+        <source>here</source>
+        <translation>vorhanden</translation>
+    </message>
+    <message>
+        <source>missing</source>
+        <translation>fehlt</translation>
+    </message>
+    <message>
         <source>{size:.1f} GB to download</source>
         <translation>{size:.1f} GB herunterzuladen</translation>
+    </message>
+    <message>
+        <source>downloaded when it is first used</source>
+        <translation>wird beim ersten Gebrauch heruntergeladen</translation>
     </message>
     <message>
         <source>It needs a GPU with {needed:.0f} GB, and there is none here.</source>
@@ -663,6 +703,10 @@
         <translation>Hier gemessen: {lag:.1f} s hinter der Stimme, {factor:.2f} s Arbeit je Sekunde.</translation>
     </message>
     <message>
+        <source>Too slow for this machine.</source>
+        <translation>Zu langsam für diesen Rechner.</translation>
+    </message>
+    <message>
         <source>{name}: complete, {done:.0f} MB</source>
         <translation>{name}: vollständig, {done:.0f} MB</translation>
     </message>
@@ -681,6 +725,10 @@
     <message>
         <source>{done:.0f} MB</source>
         <translation>{done:.0f} MB</translation>
+    </message>
+    <message>
+        <source>paused</source>
+        <translation>angehalten</translation>
     </message>
     <message>
         <source>{speed:.1f} MB/s</source>
