@@ -58,7 +58,7 @@ class Dialogs:
         self._tasks = Tasks(lambda sentence: controller.notice("dialogs", sentence))
         self._own_level = self._choosing = False
         self._unsubscribe = [
-            controller.machines.subscribe(lambda _: self._show_cards()),
+            controller.machines.subscribe(lambda _: self._refresh_cards()),
             controller.downloads.subscribe(self.downloads.report),
             controller.changed.subscribe(self._status),
             controller.level.subscribe(self._session_level),
@@ -112,6 +112,10 @@ class Dialogs:
         _raise(dialog)
         if self._controller.machine is None:
             self._tasks.spawn(self._controller.probe)
+
+    def _refresh_cards(self) -> None:
+        if self.presets is not None and self.presets.isVisible():
+            self._show_cards()
 
     def _show_cards(self) -> None:
         if self.presets is not None:
@@ -256,7 +260,7 @@ class Dialogs:
     def _settings_changed(self, settings: Settings) -> None:
         if self.settings_dialog is not None:
             self.settings_dialog.show_settings(settings)
-        self._show_cards()
+        self._refresh_cards()
         if not self._choosing and self._overrides(self.options.preset) != self.options.overrides:
             self.options = replace(self.options, overrides=self._overrides(self.options.preset))
             if self._controller.loaded:
