@@ -1,8 +1,9 @@
 """Whisper as a window decoder, by faster-whisper on CTranslate2.
 
 One greedy pass over the window, at temperature 0 and without earlier text as a prompt, which would invite loops. The
-encoder is given the window and some silence instead of the full 30 s that Whisper was trained with: that is most of
-its cost, and from 15 s on the words are the same.
+encoder is given the window between two short silences instead of the full 30 s that Whisper was trained with, which
+would be most of its cost. Two things make up for it: silence in front, without which the first word is often missed,
+and `without_squeezed`, for a decoder that hears no end of the audio says its words again.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from engine.asr.contract import SAMPLE_RATE, Word
 
 FRAMES_PER_S = 100  # of the spectrogram
 HOP = SAMPLE_RATE // FRAMES_PER_S
-SHORTEST_S = 15.0
-SILENCE_S = 5.0
+# Silence in front of the window and behind it, and the shortest that the encoder is given, all in seconds.
+LEAD_S = 0.5
+SILENCE_S = 1.0
+SHORTEST_S = 4.0
 LONGEST_S = 30.0
 TOKENS_PER_S = 8  # more than anybody speaks; bounds what a loop can cost
 TOKENS_MOST = 440
@@ -46,6 +49,9 @@ HALLUCINATED = frozenset(
 HALLUCINATED_NO_SPEECH = 0.3
 LOOP_NGRAM = 6
 LOOP_TIMES = 4
+# So many words in a row of less than this length are not in the audio: the alignment found no place for them.
+SQUEEZED_WORDS = 3
+SQUEEZED_S = 0.025
 
 _OPENING = "\"'“¿([{-"
 _CLOSING = "\"'.。,，!！?？:：”)]}、…"
@@ -69,9 +75,10 @@ class WhisperDecoder:
         self._suppressed = list(get_suppressed_tokens(self._tokens, [-1]))
 
     def decode(self, audio: NDArray[np.float32], committed_text: str) -> list[Word]:
-        """See `WindowDecoder.decode`; at most 30 s. `committed_text` is not used."""
-        features = self._model.feature_extractor(audio, padding=HOP)
-        frames = min(features.shape[-1], len(audio) // HOP)
+        """See `WindowDecoder.decode`; at most 29.5 s. `committed_text` is not used."""
+        heard = np.concatenate((np.zeros(round(LEAD_S * SAMPLE_RATE), np.float32), audio))
+        features = self._model.feature_extractor(heard, padding=HOP)
+        frames = min(features.shape[-1], len(heard) // HOP)
         encoded = self._model.encode(_padded(features[:, :frames]))
         seconds = frames / FRAMES_PER_S
         result = self._model.model.generate(
@@ -87,13 +94,17 @@ class WhisperDecoder:
         text_tokens = [token for token in result.sequences_ids[0] if token < self._tokens.eot]
         if not text_tokens or (result.no_speech_prob > NO_SPEECH and result.scores[0] < POOR_LOGPROB):
             return []
-        words = self._times(text_tokens, encoded, frames)
+        said = self._times(text_tokens, encoded, frames)
+        words = without_squeezed(without_loops(said))
+        # a loop is sure of itself, so over noise its log-probability says nothing
+        if len(words) < len(said) and result.no_speech_prob > NO_SPEECH:
+            return []
         spoken = "".join(normalise(word.text) for word in words)
         if not any(character.isalnum() for character in spoken):  # a lone full stop is what it makes of hum
             return []
         if result.no_speech_prob > HALLUCINATED_NO_SPEECH and spoken in HALLUCINATED:
             return []
-        return without_loops(words)
+        return words
 
     def _times(self, text_tokens: list[int], encoded: object, frames: int) -> list[Word]:
         """Words with times from the decoder's cross-attention."""
@@ -101,7 +112,7 @@ class WhisperDecoder:
         merge_punctuations(alignment, _OPENING, _CLOSING)
         words: list[Word] = []
         for row in alignment:
-            text, start_s, end_s = row["word"], float(row["start"]), float(row["end"])
+            text, start_s, end_s = row["word"], *(max(0.0, float(row[side]) - LEAD_S) for side in ("start", "end"))
             if not text.strip():
                 continue
             if words and self._spaced and not text[0].isspace():  # "-disposed" belongs to "ill"
@@ -112,11 +123,23 @@ class WhisperDecoder:
 
 
 def _padded(features: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The spectrogram with silence behind it, as long as the encoder wants it (an even number of frames)."""
+    """The spectrogram with silence behind it, as long as the encoder wants it (an even number of frames).
+
+    The silence in front holds the lowest value there is.
+    """
     frames = features.shape[-1]
     wanted = max(SHORTEST_S, frames / FRAMES_PER_S + SILENCE_S)
     total = min(round(LONGEST_S * FRAMES_PER_S), 2 * round(wanted * FRAMES_PER_S / 2))
-    return np.pad(features, ((0, 0), (0, total - frames)))
+    return np.pad(features, ((0, 0), (0, total - frames)), constant_values=float(features.min()))
+
+
+def without_squeezed(words: Sequence[Word]) -> list[Word]:
+    """The words up to where `SQUEEZED_WORDS` in a row have next to no length."""
+    short = [word.end_s - word.start_s < SQUEEZED_S for word in words]
+    for start in range(len(words) - SQUEEZED_WORDS + 1):
+        if all(short[start : start + SQUEEZED_WORDS]):
+            return list(words[:start])
+    return list(words)
 
 
 def without_loops(words: Sequence[Word]) -> list[Word]:

@@ -1,0 +1,113 @@
+"""The whisper decoder: what it must leave out, and what it hears in the bundled recording."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import soundfile
+
+from engine.asr.contract import SAMPLE_RATE, Word
+from engine.asr.whisper import WhisperDecoder, without_loops, without_squeezed
+from engine.models import resolve
+from engine.presets import resources
+from tests.engine.asr.helpers import Audio, text, words
+
+
+@pytest.mark.parametrize(
+    ("heard", "kept"),
+    [
+        ("And so my fellow Americans", "And so my fellow Americans"),
+        ("no no no", "no no no"),
+        ("no no no no no no", "no"),
+        ("go on. Go on, go on go on", "go on."),
+        ("I said that I know that I know that I know that I know that", "I said that I know"),
+        ("very, very, very good", "very, very, very good"),
+        ("", ""),
+    ],
+)
+def test_a_loop_keeps_its_first_round(heard: str, kept: str) -> None:
+    assert text(without_loops(words(heard))) == kept
+
+
+def timed(*spans: tuple[str, float, float]) -> list[Word]:
+    return [Word(*span) for span in spans]
+
+
+def test_words_without_any_time_are_not_in_the_audio() -> None:
+    heard = timed(
+        ("And", 0.0, 0.4), ("so", 0.4, 0.6), ("and", 0.6, 0.6), ("so", 0.6, 0.6), ("my", 0.6, 0.6), ("x", 0.6, 1)
+    )
+    assert text(without_squeezed(heard)) == "And so"
+
+
+def test_a_short_word_or_two_are_in_the_audio() -> None:
+    heard = timed(
+        ("it", 0.0, 0.02),
+        ("is", 0.02, 0.04),
+        ("a", 0.04, 0.2),
+        ("pity", 0.2, 0.2),
+        ("that", 0.2, 0.2),
+        ("so", 0.2, 0.5),
+    )
+    assert without_squeezed(heard) == heard
+
+
+# ------------------------------------------------------------ the real model
+
+
+@pytest.fixture(scope="module")
+def decoder() -> WhisperDecoder:
+    return WhisperDecoder(resolve("whisper-tiny.en"))
+
+
+@pytest.fixture(scope="module")
+def recording() -> Audio:
+    samples, rate = soundfile.read(resources() / "recordings" / "two-voices.flac", dtype="float32")
+    assert rate == SAMPLE_RATE
+    return np.asarray(samples, np.float32)
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("seconds", [0.1, 1.0, 2.7, 8.0, 29.5])
+def test_words_are_clean_and_lie_in_the_window(decoder: WhisperDecoder, recording: Audio, seconds: float) -> None:
+    heard = decoder.decode(recording[: round(seconds * SAMPLE_RATE)], "")
+    assert all(word.text == word.text.strip() != "" for word in heard)
+    assert all(0 <= word.start_s <= word.end_s <= seconds for word in heard)
+    assert all(before.start_s <= after.start_s for before, after in pairwise(heard))
+    if seconds >= 8.0:
+        assert text(heard).startswith("And so")
+
+
+@pytest.mark.models
+def test_a_compound_is_one_word(decoder: WhisperDecoder, recording: Audio) -> None:
+    heard = [word.text for word in decoder.decode(recording[20 * SAMPLE_RATE : 29 * SAMPLE_RATE], "")]
+    assert "cold-hearted" in heard
+    assert not any(word.startswith("-") for word in heard)
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("end_s", [1.6, 2.4, 3.1, 4.0, 5.2])
+def test_a_window_cut_in_mid_sentence_does_not_make_it_repeat_itself(
+    decoder: WhisperDecoder, recording: Audio, end_s: float
+) -> None:
+    heard = [word.text.strip(".,").lower() for word in decoder.decode(recording[: round(end_s * SAMPLE_RATE)], "")]
+    assert heard.count("so") <= 1
+    assert heard.count("fellow") <= 1
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("sound", ["silence", "faint noise", "noise", "hum", "clicks"])
+def test_what_is_no_speech_has_no_words(decoder: WhisperDecoder, sound: str) -> None:
+    random, at = np.random.default_rng(5), np.arange(4 * SAMPLE_RATE) / SAMPLE_RATE
+    noise = random.normal(0, 1, len(at))
+    samples = {
+        "silence": np.zeros_like(at),
+        "faint noise": 0.001 * noise,
+        "noise": 0.05 * noise,
+        "hum": 0.2 * np.sin(2 * np.pi * 50 * at),
+        "clicks": np.where(at % 0.5 < 1 / SAMPLE_RATE, 0.9, 0.0),
+    }[sound].astype(np.float32)
+    assert decoder.decode(samples, "") == []
+    assert decoder.decode(samples[: SAMPLE_RATE // 2], "") == []
