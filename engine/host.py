@@ -18,6 +18,7 @@ from engine.alignatt.units import separator
 from engine.asr.contract import Recogniser
 from engine.asr.factory import create_recogniser
 from engine.audio import SpeechGate
+from engine.gpus import gpus
 from engine.messages import (
     Audio,
     Command,
@@ -242,5 +243,6 @@ def machine() -> Machine:
         python=sys.version.split()[0],
         cpu_count=os.cpu_count() or 1,
         ram_gib=round(psutil.virtual_memory().total / 2**30, 1),
+        gpus=gpus(),
         models=tuple((m.name, m.present, str(m.where), m.bytes) for m in describe()),
     )
