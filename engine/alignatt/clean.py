@@ -43,6 +43,8 @@ _NOTE = regex.compile(
     r"(?:^|(?<=[.!?…]))\s*\(?(?:Note|Hinweis|Anmerkung|Nota|Remarque|Translation)\s*:", regex.IGNORECASE
 )
 MAX_NGRAM = 8
+_FIGURES = regex.compile(r"[\d.,'’\s]*\d[\d.,'’\s]*")
+NUMBER_TOKENS = 20  # a number may repeat its digits: many models spell them one by one, and a trillion takes 17 tokens
 
 
 def clean(draft: Draft, source_units: Sequence[str], released: Sequence[bytes] = ()) -> Draft:
@@ -114,16 +116,22 @@ def _before_loop(pieces: Sequence[bytes], refrain: int) -> int:
     """Tokens up to the point where an n-gram has been said more often in a row than speech explains.
 
     `refrain`: the longest immediate repetition in the source; the target may repeat one time more than that, and any
-    n-gram may stand three times.
+    n-gram may stand three times. The digits of a number are no loop before it is longer than numbers are.
     """
     allowed = max(3, refrain + 1)
     for size in range(1, MAX_NGRAM + 1):
         run = 0  # tokens that equal the token `size` places earlier, in a row
         for at in range(size, len(pieces)):
             run = run + 1 if pieces[at] == pieces[at - size] else 0
-            if run >= size * allowed:
+            if run < size * allowed:
+                continue
+            if run >= NUMBER_TOKENS or not _FIGURES.fullmatch(_text(pieces[at + 1 - size : at + 1])):
                 return at + 1 - size
     return len(pieces)
+
+
+def _text(pieces: Sequence[bytes]) -> str:
+    return b"".join(pieces).decode("utf-8", errors="replace")
 
 
 def _longest_refrain(units: Sequence[str]) -> int:

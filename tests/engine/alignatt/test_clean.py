@@ -45,6 +45,18 @@ def test_a_loop_is_cut() -> None:
     assert finish == "stop"
 
 
+@pytest.mark.parametrize("number", ["10000", "1000000", "1.000.000.000.000", "100'000'000'000", "9999999"])
+def test_the_digits_of_a_number_are_no_loop(number: str) -> None:
+    pieces = [" Das", " sind", " ", *number, " Euro", "."]
+    assert cleaned(pieces, "That makes it", "stop") == (f" Das sind {number} Euro.", "stop")
+
+
+def test_digits_without_end_are_a_loop() -> None:
+    text, finish = cleaned([" ", *"0" * 60])
+    assert len(text) < 30
+    assert finish == "stop"
+
+
 def test_a_loop_that_began_in_released_text_is_cut() -> None:
     draft = clean(make_draft([" ja"] * 4), ["yes"], released=[b" ja"] * 3)
     assert draft.text == ""
