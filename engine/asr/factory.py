@@ -11,6 +11,9 @@ from engine.asr.streaming import StreamingRecogniser
 from engine.models import ModelError, resolve
 from engine.presets import Preset
 
+# Without a tokenizer of its own faster-whisper would fetch one from the hub.
+WHISPER_FILES = ("model.bin", "config.json", "tokenizer.json")
+
 Progress = Callable[[float, str], None]
 
 
@@ -41,8 +44,14 @@ def _decoder(preset: Preset, language: str, progress: Progress) -> WindowDecoder
         raise ModelError(
             f"The recogniser needs faster-whisper ({error.name} is missing): pip install 'surtitle[laptop]'."
         ) from error
+    for name in WHISPER_FILES:
+        if not (folder / name).is_file():
+            raise ModelError(f"{folder} is no whisper model for CTranslate2: it has no {name}.")
     progress(0.3, f"Loading {values.model}")
     try:
         return WhisperDecoder(folder, language, threads=values.threads)
     except (RuntimeError, ValueError, OSError) as error:
-        raise ModelError(f"{folder} holds no whisper model that can be loaded: {error}.") from error
+        reason = str(error).split(". ")[0].rstrip(".")
+        raise ModelError(
+            f"The whisper model in {folder} cannot be loaded, convert or copy it again: {reason}."
+        ) from error

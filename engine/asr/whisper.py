@@ -25,8 +25,8 @@ FRAMES_PER_S = 100  # of the spectrogram
 HOP = SAMPLE_RATE // FRAMES_PER_S
 # Silence in front of the window and behind it, and the shortest that the encoder is given, all in seconds.
 LEAD_S = 0.5
-SILENCE_S = 1.0
-SHORTEST_S = 4.0
+SILENCE_S = 2.0
+SHORTEST_S = 6.0
 LONGEST_S = 30.0
 TOKENS_PER_S = 8  # more than anybody speaks; bounds what a loop can cost
 TOKENS_MOST = 440
@@ -46,7 +46,7 @@ HALLUCINATED = frozenset(
         "subtitlesbytheamaraorgcommunity",
     ]
 )
-HALLUCINATED_NO_SPEECH = 0.3
+HALLUCINATED_NO_SPEECH = 0.5
 LOOP_NGRAM = 6
 LOOP_TIMES = 4
 # So many words in a row of less than this length are not in the audio: the alignment found no place for them.

@@ -1,0 +1,44 @@
+"""From a preset to a recogniser: models of one's own, and what is said when one cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.asr.factory import create_recogniser
+from engine.models import ModelError, resolve
+from engine.presets import load_preset
+
+
+def quiet(fraction: float, sentence: str) -> None:
+    pass
+
+
+@pytest.mark.models
+def test_a_model_of_ones_own_is_taken_by_its_folder() -> None:
+    told: list[tuple[float, str]] = []
+    preset = load_preset("laptop", {"recogniser.model": str(resolve("whisper-tiny.en"))})
+    create_recogniser(preset, "en", lambda fraction, sentence: told.append((fraction, sentence)))
+    assert told[-1][0] == 1.0
+    assert [fraction for fraction, _ in told] == sorted(fraction for fraction, _ in told)
+
+
+@pytest.mark.parametrize("absent", ["model.bin", "config.json", "tokenizer.json"])
+def test_a_folder_that_is_no_model_is_one_sentence(tmp_path: Path, absent: str) -> None:
+    for name in {"model.bin", "config.json", "tokenizer.json"} - {absent}:
+        (tmp_path / name).write_text("{}")
+    preset = load_preset("laptop", {"recogniser.model": str(tmp_path)})
+    with pytest.raises(ModelError, match=f"has no {absent}\\.$"):
+        create_recogniser(preset, "en", quiet)
+
+
+def test_a_damaged_model_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    (tmp_path / "model.bin").write_bytes(b"no model" * 100)
+    preset = load_preset("laptop", {"recogniser.model": str(tmp_path)})
+    with pytest.raises(ModelError) as caught:
+        create_recogniser(preset, "en", quiet)
+    assert str(caught.value).startswith(f"The whisper model in {tmp_path} cannot be loaded")
+    assert "\n" not in str(caught.value)
