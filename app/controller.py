@@ -24,6 +24,7 @@ engine died.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 import uuid
@@ -156,16 +157,22 @@ class Controller:
         self._attempt = attempt = object()
         self._want(True)
         try:
-            source = self._make_source()
-            source.check()
+            make_source, source = self._make_source, self._checked_source()
             ready = await self.load()
             if self._wanted and self._session is None:
+                if self._make_source is not make_source:  # another was chosen while the models were loaded
+                    source = self._checked_source()
                 self._begin(source, ready)
         except UserError as error:
             if self._attempt is attempt:  # else it was given up for another
                 self._want(False)
                 self._fail(str(error))
             raise
+
+    def _checked_source(self) -> Source:
+        source = self._make_source()
+        source.check()
+        return source
 
     async def finished(self) -> SessionEnded | None:
         """Wait until the running session has ended, for whatever reason; with none running, the last one."""
@@ -212,7 +219,8 @@ class Controller:
         self._show(replace(self.status, quality=preset.quality, notice=""))
 
     async def use_source(self, make_source: Callable[[], Source]) -> None:
-        """Another source from now on; a running session is finished and goes on in a new one. Raises `UserError`."""
+        """Another source from now on; a running session is finished and goes on in a new one, one that still loads
+        begins with it. Raises `UserError`."""
         wanted = self._wanted and self._session is not None
         self._make_source = make_source
         if wanted:
@@ -248,7 +256,8 @@ class Controller:
         self._show(loading)
         try:
             await self.engine.start()
-            await self.engine.probe()
+            with contextlib.suppress(EngineError):  # said as a notice; models are loaded all the same
+                await self.engine.probe()
             ready = await self.engine.configure(self.configure)
         except EngineError as error:
             if self._loading is asyncio.current_task():  # else another preset is being loaded already
@@ -265,6 +274,7 @@ class Controller:
 
     def _begin(self, source: Source, ready: Ready) -> None:
         session_id = str(uuid.uuid4())
+        self._notices.pop("engine", None)  # what it said of the session before
         self.engine.start_session(session_id, source.live)
         self.subtitles.begin()
         self._feed = Feed(self.engine.send_audio, lambda *gap: self._record(Gap(*gap)))
@@ -317,13 +327,15 @@ class Controller:
                 gone.set_result(None)
 
         unsubscribe = self.engine.states.subscribe(watch)
+        watch(self.engine.state)
         playing = asyncio.create_task(source.run(feed))
         try:
             await asyncio.wait({playing, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not playing.done():
                 playing.cancel()
                 await asyncio.wait({playing})
-                raise EngineError(self.engine.reason or "The engine ended the session by itself.")
+                told = self._notices.get("engine")
+                raise EngineError(self.engine.reason or told or "The engine ended the session by itself.")
             playing.result()
         except SourceError as error:
             return str(error)

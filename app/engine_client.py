@@ -18,6 +18,7 @@ from app.engine_child import EngineChild, Target, exit_sentence
 from app.errors import UserError
 from app.observe import Notifier
 from engine.messages import (
+    PROBE_FAILED,
     Audio,
     Command,
     Configure,
@@ -147,7 +148,7 @@ class EngineClient:
     async def configure(self, command: Configure) -> Ready:
         """Load models. Raises `EngineError` with the engine's own sentence; one may then configure again."""
         if self.state not in (EngineState.IDLE, EngineState.READY):
-            raise EngineError(f"The engine cannot load models now: it is {self.state.value}.")
+            raise EngineError(self.reason or f"The engine cannot load models now: it is {self.state.value}.")
         self._enter(EngineState.LOADING)
         return await self._ask(command, Ready)
 
@@ -270,16 +271,17 @@ class EngineClient:
             case Error(fatal=True):
                 self._last_words = event.message
                 asyncio.get_running_loop().call_later(self._limits.leave_s, self._kill_if, self._child)
-            case Error() if self.state is EngineState.LOADING:
+            case Error() if self.state is EngineState.LOADING and event.code != PROBE_FAILED:
                 self._enter(EngineState.IDLE)
 
     def _answer(self, event: Event) -> None:
         future = self._waiting.get(type(event))
         if future is not None and not future.done():
             future.set_result(event)
-        loading = self._waiting.get(Ready)
-        if isinstance(event, Error) and not event.fatal and loading is not None and not loading.done():
-            loading.set_exception(EngineError(event.message))
+        if isinstance(event, Error) and not event.fatal:
+            asked = self._waiting.get(Machine if event.code == PROBE_FAILED else Ready)
+            if asked is not None and not asked.done():
+                asked.set_exception(EngineError(event.message))
 
     def _kill_if(self, child: EngineChild | None) -> None:
         if child is not None and child is self._child and self.alive:

@@ -20,6 +20,7 @@ from engine.asr.factory import create_recogniser
 from engine.audio import SpeechGate
 from engine.gpus import gpus
 from engine.messages import (
+    PROBE_FAILED,
     Audio,
     Command,
     Configure,
@@ -34,6 +35,7 @@ from engine.messages import (
     Ready,
     Start,
     Stop,
+    Stopped,
 )
 from engine.models import ModelError, describe
 from engine.mt.contract import TranslationError, TranslationSession, Translator
@@ -77,7 +79,19 @@ class Host:
         self._session: SpeakerSession | None = None
 
     def handle(self, command: Command) -> None:
-        """Carry out one command. Whatever goes wrong is one `Error` event; the engine lives on."""
+        """Carry out one command. Whatever goes wrong is one `Error` event; the engine lives on.
+
+        A session that could not begin is told as ended too, so that nobody waits for its end.
+        """
+        self._carry_out(command)
+        if isinstance(command, Start) and not self._running:
+            self._emit(Stopped(command.session_id, 0.0, 0.0))
+
+    @property
+    def _running(self) -> bool:
+        return self._session is not None and self._session.running
+
+    def _carry_out(self, command: Command) -> None:
         try:
             self._dispatch(command)
         except (PresetError, ModelError, TranslationError, HeadSetError) as error:
@@ -88,7 +102,8 @@ class Host:
             self._emit(Error("MemoryError", "There is not enough memory for these models."))
         except Exception as error:
             logger.exception("%s failed", type(command).__name__)
-            self._emit(Error("engine", f"The engine could not do this ({type(error).__name__}): see the log."))
+            code = PROBE_FAILED if isinstance(command, Probe) else "engine"
+            self._emit(Error(code, f"The engine could not do this ({type(error).__name__}): see the log."))
 
     def close(self) -> None:
         """Finalise what is running and free the models."""
@@ -121,7 +136,7 @@ class Host:
             self._emit(Error("no_session", "There is no session to stop."))
 
     def _configure(self, command: Configure) -> None:
-        if self._session and self._session.running:
+        if self._running:
             self._emit(Error("busy", "Stop the session before choosing another preset."))
             return
         started = time.monotonic()
@@ -153,7 +168,7 @@ class Host:
         if self._models is None:
             self._emit(Error("not_ready", "No preset is loaded yet: a session cannot start."))
             return
-        if self._session and self._session.running:
+        if self._running:
             self._emit(Error("busy", "A session is running already."))
             return
         models = self._models

@@ -5,7 +5,8 @@ the protocol version and a sequence number of its own direction (0, 1, 2, …). 
 PCM bytes are the only bulk data. Times are seconds on the session clock (0.0 = first sample of the session).
 
 Order: CONFIGURE → LOADING* → READY → START → (AUDIO | FLUSH)* → STOP → STOPPED, then START again or SHUTDOWN.
-PROBE is answered at any time. An `ERROR` that is not fatal leaves the engine in the state it was in.
+PROBE is answered at any time, by MACHINE or an `ERROR` with the code `PROBE_FAILED`. A START that fails is answered by
+`ERROR`, then STOPPED. An `ERROR` that is not fatal leaves the engine in the state it was in.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from itertools import count
 from typing import Any, Generic, TypeVar
 
 PROTOCOL_VERSION = 1
+PROBE_FAILED = "probe_failed"
 
 
 class ProtocolError(Exception):

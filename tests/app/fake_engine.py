@@ -2,7 +2,8 @@
 
 The context is a JSON object. Keys: `load` ("fail", "die", "fatal", "hang"), `load_s`, `text` (target words),
 `words_s` (audio per released word), `final_every` (words per utterance), `held` (words), `lag_s`, `grandchild` (true),
-`on_stop` ("hang"), `on_shutdown` ("hang"), and by word number `violate_at`, `hole_at`, `error_at`, `die_at`.
+`on_stop` ("hang"), `on_shutdown` ("hang"), `refuse` (true: no session begins), `probe` ("fail"), and by word number
+`violate_at`, `hole_at`, `error_at`, `die_at`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from multiprocessing.queues import Queue
 from typing import Any
 
 from engine.messages import (
+    PROBE_FAILED,
     Activity,
     Audio,
     Caption,
@@ -71,10 +73,15 @@ class FakeEngine:
 
     def _take(self, command: Command | Event) -> None:
         match command:
+            case Probe() if self._do.get("probe") == "fail":
+                self._emit(Error(PROBE_FAILED, "The machine cannot be looked at."))
             case Probe():
                 self._emit(Machine("3.11", 2, 8.0))
             case Configure():
                 self._configure(command)
+            case Start(session_id) if self._do.get("refuse"):
+                self._emit(Error("TranslationError", "The server does not answer."))
+                self._emit(Stopped(session_id, 0.0, 0.0))
             case Start(session_id):
                 self._session, self._audio_s, self._words = session_id, 0.0, 0
                 self._began_s = time.monotonic()

@@ -310,6 +310,59 @@ def test_what_is_not_well_is_noticed(tmp_path: Path) -> None:
     assert "Attention rows are missing; text is released more slowly." in notices
 
 
+def test_a_session_that_cannot_begin_is_over_at_once_and_says_why() -> None:
+    async def scenario(controller: Controller) -> None:
+        await controller.start()
+        ended = await asyncio.wait_for(controller.finished(), 15)  # a stop that is not answered takes 20 s here
+        assert ended is not None
+        assert ended.reason == "The server does not answer."
+        assert controller.status.phase is Phase.FAILED
+        assert controller.status.line == "The server does not answer."
+        assert not controller.status.wanted
+        assert controller.engine.pid is not None, "the engine lives on"
+
+    play(Endless, scenario, refuse=True)
+
+
+class Endless(Losing):
+    """A microphone that is fine and hears nothing."""
+
+    async def run(self, feed: Feed) -> None:
+        while not feed.stopped:
+            await feed.pause(0.05)
+
+
+def test_a_microphone_chosen_while_the_models_load_is_the_one_that_is_heard() -> None:
+    class Other(Endless):
+        name = "another microphone"
+
+    async def scenario(controller: Controller) -> None:
+        starting = asyncio.create_task(controller.start())
+        await until(lambda: controller.status.phase is Phase.LOADING)
+        await controller.use_source(Other)
+        await starting
+        assert controller.status.source == "another microphone"
+
+    play(Endless, scenario, load_s=0.5)
+
+
+def test_what_was_not_well_in_one_session_is_not_said_in_the_next(tmp_path: Path) -> None:
+    path, notices = tone(tmp_path / "talk.wav", 1.0), []
+
+    async def scenario(controller: Controller) -> None:
+        await controller.start()
+        await controller.finished()
+        assert controller.status.notice
+        await controller.use_source(Endless)
+        await controller.start()
+        controller.changed.subscribe(lambda status: notices.append(status.notice))
+        await controller.stop()
+        assert notices
+        assert not any(notices)
+
+    play(lambda: FileSource(path, fast=True), scenario, error_at=2)
+
+
 def test_unknown_presets_and_languages_are_refused_at_once() -> None:
     with pytest.raises(PresetError, match="no preset 'nope'"):
         Controller(Configure("nope", "en", "de"), Losing)

@@ -77,6 +77,23 @@ def test_a_probe_is_answered() -> None:
     play(scenario)
 
 
+def test_a_probe_that_fails_is_said_and_leaves_the_engine_as_it_was() -> None:
+    async def scenario(engine: EngineClient) -> None:
+        await begin(engine, probe="fail")
+        with pytest.raises(EngineError, match="cannot be looked at"):
+            await engine.probe()
+        assert engine.state is EngineState.RUNNING
+        await engine.stop_session()
+        loading = asyncio.create_task(engine.configure(configure(load_s=0.5, probe="fail")))
+        await until(lambda: engine.state is EngineState.LOADING)
+        with pytest.raises(EngineError, match="cannot be looked at"):
+            await engine.probe()
+        await loading
+        assert engine.state is EngineState.READY
+
+    play(scenario)
+
+
 def test_a_killed_engine_is_noticed_within_a_second_and_replaced() -> None:
     async def scenario(engine: EngineClient) -> None:
         reasons: list[str] = []

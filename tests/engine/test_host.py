@@ -12,6 +12,7 @@ from engine import host as host_module
 from engine.asr.contract import Recogniser
 from engine.host import Host, session_info
 from engine.messages import (
+    PROBE_FAILED,
     Audio,
     Caption,
     Configure,
@@ -143,6 +144,30 @@ def test_commands_at_the_wrong_time_are_refused_and_change_nothing(engine: Engin
     assert isinstance(engine.finish()[-1], Stopped)
     assert engine.do(Start("two")) == []
     assert isinstance(engine.finish()[-1], Stopped)
+
+
+def test_a_session_that_cannot_begin_is_told_as_ended(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert engine.do(Start("early"))[-1] == Stopped("early", 0.0, 0.0)
+    engine.do(CONFIGURE, Start("one"))
+    assert [type(event) for event in engine.do(Start("two"))] == [Error], "the first one goes on"
+    engine.finish()
+
+    def lacking(**_: Any) -> Any:
+        raise ModelError("The weights of silero-vad are damaged: reinstall them.")
+
+    monkeypatch.setattr(host_module, "SpeechGate", lacking)
+    assert engine.do(Start("three")) == [
+        Error("ModelError", "The weights of silero-vad are damaged: reinstall them."),
+        Stopped("three", 0.0, 0.0),
+    ]
+
+
+def test_a_probe_that_fails_says_that_it_was_the_probe(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> Any:
+        raise PermissionError("no")
+
+    monkeypatch.setattr(host_module, "machine", broken)
+    assert codes(engine.do(Probe())) == [PROBE_FAILED]
 
 
 def test_another_preset_frees_the_models_before_it(engine: Engine) -> None:
