@@ -7,9 +7,11 @@ VLLM_ENV ?= build/vllm-cpu
 .PHONY: test-vllm
 test: test-vllm
 
+VLLM_TESTS := $(VLLM_ENV)/bin/python -m pytest -c tests/vllm_engine/pytest.ini --rootdir=. tests/vllm_engine
+
 test-vllm: $(VLLM_ENV)/.ready
-	VLLM_NO_USAGE_STATS=1 HF_HUB_OFFLINE=1 VLLM_CPU_OMP_THREADS_BIND=nobind VLLM_LOGGING_LEVEL=ERROR \
-	    $(VLLM_ENV)/bin/python -m pytest -c tests/vllm_engine/pytest.ini --rootdir=. tests/vllm_engine
+	TRITON_INTERPRET=1 $(VLLM_TESTS)
+	VLLM_NO_USAGE_STATS=1 HF_HUB_OFFLINE=1 VLLM_CPU_OMP_THREADS_BIND=nobind VLLM_LOGGING_LEVEL=ERROR $(VLLM_TESTS)
 
 # torchvision, torchaudio and torchcodec come along, but their builds do not load beside a CPU torch.
 $(VLLM_ENV)/.ready: packaging/vllm-requirements.txt | system-run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +25,6 @@ class HostEvent:
 
 @pytest.fixture
 def kernels(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("TRITON_INTERPRET", "1")
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor)
     monkeypatch.setattr(torch.cuda, "Event", HostEvent)
     plain = torch.empty
@@ -35,9 +33,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> Any:
     )
     import engine.capture.kernels as module
 
-    yield importlib.reload(module)
-    monkeypatch.undo()
-    importlib.reload(module)
+    return module
 
 
 def tap(
