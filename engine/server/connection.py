@@ -117,7 +117,7 @@ class Connection:
                     bad += 1
                     await self._refuse(fault)
                     if bad >= MAX_BAD_FRAMES:
-                        await self._socket.close(CloseCode.POLICY_VIOLATION, "too many bad frames")
+                        await goodbye(self._socket, CloseCode.POLICY_VIOLATION, "too many bad frames")
                 while self._mailbox.finals >= MAX_WAITING_FINALS:
                     self._answered.clear()
                     await self._answered.wait()
@@ -259,6 +259,15 @@ async def receive_init(socket: ServerConnection, timeout_s: float) -> Init:
     if not isinstance(message, Init):
         raise ProtocolFault(BAD_PROTOCOL, "The first frame must be an init.")
     return message
+
+
+async def goodbye(socket: ServerConnection, code: CloseCode, reason: str = "") -> None:
+    """Close a connection. What is on its way is read and dropped: unread, it would keep the client's answer back."""
+    closing = asyncio.create_task(socket.close(code, reason))
+    with contextlib.suppress(ConnectionClosed):
+        async for _ in socket:
+            pass
+    await closing
 
 
 class Pace:

@@ -24,7 +24,7 @@ from websockets.http11 import Request, Response
 from engine.mt.contract import Translator
 from engine.mt.session import UNHEALTHY_AFTER_ROWS, UNHEALTHY_RATE
 from engine.mt.wire import DEFAULT_PORT, MAX_FRAME_BYTES
-from engine.server.connection import Connection, Timeouts, receive_init
+from engine.server.connection import Connection, Timeouts, goodbye, receive_init
 from engine.server.metrics import CONTENT_TYPE, Metrics
 from engine.server.protocol import (
     BAD_PROTOCOL,
@@ -195,7 +195,7 @@ class MtServer:
             code = CloseCode.TRY_AGAIN_LATER if fault.code == BUSY else CloseCode.POLICY_VIOLATION
             with contextlib.suppress(ConnectionClosed, TimeoutError):
                 await asyncio.wait_for(socket.send(fault.frame()), self.config.timeouts.send_s)
-                await socket.close(code)
+                await goodbye(socket, code)
             return
         except ConnectionClosed:
             return
@@ -230,7 +230,7 @@ class MtServer:
                 await socket.send(init_ok(init.direction.lower(), self.service.preset, self.service.model))
                 await connection.run()
                 if self._stopping:
-                    await socket.close(CloseCode.GOING_AWAY, "the server stops")
+                    await goodbye(socket, CloseCode.GOING_AWAY, "the server stops")
         finally:
             self._sessions -= 1
             self._connections.discard(connection)

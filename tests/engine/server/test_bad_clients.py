@@ -69,6 +69,14 @@ def test_whatever_comes_before_the_init(server: Running, good: Client, frame: st
         assert close_code(client) == 1008
 
 
+def test_a_refused_client_that_talks_on_is_gone_at_once(server: Running, good: Client) -> None:
+    with Client(server.url) as client:
+        for _ in range(30):  # more than the server reads ahead
+            client.send("{}")
+        assert close_code(client) == 1008
+    assert server.metric("rejected_total", reason="bad_protocol") == 1
+
+
 def test_an_update_before_init(server: Running, good: Client) -> None:
     with Client(server.url) as client:
         client.update("we go")
