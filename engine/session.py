@@ -217,6 +217,9 @@ class SpeakerSession:
         self._recognise([*rest, SpeechEnd(self._audio.clock_s)])
         self._times.processed_s = self._audio.clock_s
         self._times.speech = False
+        if self._audio.repaired or self._audio.late_s:
+            repaired, late_s = self._audio.repaired, self._audio.late_s
+            logger.warning("%d samples were no sound, and %.3f s of audio came twice.", repaired, late_s)
 
     def _submit(self, transcript: Transcript) -> None:
         for utterance in transcript.utterances:
@@ -225,7 +228,8 @@ class SpeakerSession:
                 self._mailbox.wait_idle()
 
     def _tell_activity(self) -> None:
-        if self._times.now_s() < self._activity_due_s:
+        waited_for = not self._live and self._commands.empty()  # a file that is fed by what was processed
+        if self._times.now_s() < self._activity_due_s and not waited_for:
             return
         self._activity_due_s = self._times.now_s() + ACTIVITY_EVERY_S
         times = self._times
@@ -237,17 +241,21 @@ class SpeakerSession:
 
     def _translate(self) -> None:
         while (update := self._mailbox.take()) is not None:
-            taken = time.monotonic()
-            state = self._update(update)
-            if state is not None:
-                wait_ms = round(1000 * (taken - update.queued_at), 3)
-                self._tell_caption(update, state, {"wait_ms": wait_ms, **state.stages})
+            with self._surviving("translation_failed", "A piece of the translation failed; the log has the details."):
+                self._carry_through(update)
         with self._surviving("translation_failed", "The translation could not be closed; the log has the details."):
             self._translation.close()
         self._ended.set()
         times = self._times
         self._emit(Activity(times.audio_s, times.processed_s, False, 0.0))
         self._emit(Stopped(self._session_id, times.audio_s, round(times.wall_s(), 3)))
+
+    def _carry_through(self, update: Update) -> None:
+        taken = time.monotonic()
+        state = self._update(update)
+        if state is not None:
+            wait_ms = round(1000 * (taken - update.queued_at), 3)
+            self._tell_caption(update, state, {"wait_ms": wait_ms, **state.stages})
 
     def _update(self, update: Update) -> CaptionState | None:
         utterance = update.utterance

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -26,6 +27,7 @@ logger = logging.getLogger("surtitle.mt")
 
 UNHEALTHY_RATE = 0.02
 UNHEALTHY_AFTER_ROWS = 50
+UNHEALTHY_WINDOW_ROWS = 500  # what went well hours ago says nothing of now
 MAX_ACCEPTED_TOKENS = 256
 PARTIAL_TOKENS = 16
 
@@ -42,16 +44,20 @@ def final_budget(source_tokens: int) -> int:
 
 @dataclass(slots=True)
 class SessionHealth:
-    """Attention rows of one session: how many were asked for, and how many could not be used."""
+    """Attention rows of one session: how many were asked for, and how many could not be used.
+
+    `recent`: for each of the newest rows whether it could not be used; `bad_rate` is their share.
+    """
 
     rows: int = 0
     missing: int = 0
     nonfinite: int = 0
     fallback: str | None = None
+    recent: deque[bool] = field(default_factory=lambda: deque(maxlen=UNHEALTHY_WINDOW_ROWS))
 
     @property
     def bad_rate(self) -> float:
-        return (self.missing + self.nonfinite) / self.rows if self.rows else 0.0
+        return sum(self.recent) / len(self.recent) if self.recent else 0.0
 
 
 @dataclass(slots=True)
@@ -208,10 +214,11 @@ class LocalTranslationSession:
         return state.accepted_ids + state.released_ids
 
     def _count_rows(self, draft: Draft) -> None:
-        masses = provenance(draft, 0)
+        finite = provenance(draft, 0).finite
+        self.health.recent.extend((~finite | draft.missing).tolist())
         self.health.rows += len(draft.token_ids)
         self.health.missing += int(draft.missing.sum())
-        self.health.nonfinite += int((~masses.finite & ~draft.missing).sum())
+        self.health.nonfinite += int((~finite & ~draft.missing).sum())
         if self.health.missing:
             _error_once(reasons.OBSERVER_EMPTY, "attention rows were not delivered")
         if self.health.nonfinite:
@@ -223,7 +230,7 @@ class LocalTranslationSession:
         self._policy = self._policy.fall_back()
         self.health.fallback = self._policy.name
         sentence = (
-            f"{self.health.bad_rate:.0%} of the attention rows are unusable: "
+            f"{self.health.bad_rate:.0%} of the newest attention rows are unusable: "
             f"text is now released by the policy '{self._policy.name}'."
         )
         logger.error(sentence)

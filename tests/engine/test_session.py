@@ -61,6 +61,19 @@ def test_a_file_played_fast_is_translated_step_by_step() -> None:
     assert len(held) >= BLOCKS // 2
 
 
+def test_a_file_that_waits_for_the_engine_always_hears_how_far_it_is() -> None:
+    run = Run(ScriptedRecogniser(TEXT), live=False)
+
+    def heard_s() -> float:
+        return max((event.processed_s for event in run.events if isinstance(event, Activity)), default=0.0)
+
+    for block in range(4):  # less than the distance of two heartbeats in all
+        before_s = heard_s()
+        run.session.push(Audio(np.zeros(512, np.float32).tobytes(), 16_000, 1, block * 0.032))
+        run.until(lambda before_s=before_s: heard_s() > before_s)  # type: ignore[misc]
+    run.stop()
+
+
 def test_a_live_session_that_is_behind_skips_what_is_old_and_no_final(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.session.ACTIVITY_EVERY_S", 0.0)
     go = threading.Event()
@@ -213,6 +226,17 @@ def test_text_that_would_change_is_dropped_counted_and_said(caplog: pytest.LogCa
     assert [caption.stable for caption in run.finals] == ["wir gehen heim"]  # the dropped final still closes
     assert run.session._guard.violations == 2
     assert "'sie gehen' would replace 'wir gehen'" in caplog.text
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_an_answer_that_is_none_costs_only_itself(live: bool) -> None:
+    broken = ScriptedTranslation(lambda number, final: "sie" if final else None)  # type: ignore[return-value, arg-type]
+    run = Run(ScriptedRecogniser("we go"), broken, live=live)
+    run.speak(3)
+    run.until(lambda: bool(run.errors))
+    assert isinstance(run.stop()[-1], Stopped)
+    assert {code for code, _ in run.errors} == {"translation_failed"}
+    assert [caption.stable for caption in run.finals] == ["sie"]
 
 
 def test_a_translation_that_cannot_be_closed_ends_all_the_same() -> None:

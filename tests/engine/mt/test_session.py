@@ -133,6 +133,20 @@ def test_unhealthy_capture_hands_over_to_the_fallback_policy(caplog: pytest.LogC
     assert sum(reasons.NONFINITE in record.message for record in caplog.records) == 1
 
 
+def test_capture_that_fails_late_in_a_long_session_is_noticed_as_soon_as_early() -> None:
+    translator = ScriptedTranslator()
+    session = make(translator)
+    for at in range(2000):
+        update(session, f"w{at} w w", final=True, utterance_id=at)
+    assert session.health.rows > 5000
+    assert session.health.bad_rate == 0
+    translator.nan_rate = 10
+    for at in range(2000, 2020):
+        update(session, f"w{at} w w", final=True, utterance_id=at)
+    assert session.health.fallback == "local_agreement"
+    assert session.health.nonfinite == 60
+
+
 def test_history_is_kept_to_its_limit() -> None:
     session = make(max_history=2)
     for at in range(4):
