@@ -83,10 +83,15 @@ def head_set_from_json(data: Any, where: str) -> HeadSet:
         raise HeadSetError(f"Head set {where} has the unknown key '{unknown[0]}'.")
     if data["query_row"] not in QUERY_ROWS:
         raise HeadSetError(f"Head set {where}: query_row must be one of {', '.join(QUERY_ROWS)}.")
+    for name in ("layers", "query_heads"):
+        if not _whole(data[name]):
+            raise HeadSetError(f"Head set {where}: '{name}' must be a whole number.")
     try:
-        heads = tuple(Head(int(h["layer"]), int(h["head"]), h.get("score")) for h in data["heads"])
-    except (TypeError, KeyError, ValueError) as error:
+        heads = tuple(Head(h["layer"], h["head"], h.get("score")) for h in data["heads"])
+    except (TypeError, KeyError, AttributeError) as error:
         raise HeadSetError(f"Head set {where}: every head needs a whole 'layer' and 'head'.") from error
+    if not all(_whole(h.layer) and _whole(h.head) for h in heads):
+        raise HeadSetError(f"Head set {where}: every head needs a whole 'layer' and 'head'.")
     if not heads:
         raise HeadSetError(f"Head set {where} names no heads.")
     if len({(h.layer, h.head) for h in heads}) != len(heads):
@@ -98,6 +103,10 @@ def head_set_from_json(data: Any, where: str) -> HeadSet:
                 f"of {data['query_heads']} heads."
             )
     return HeadSet(**{**data, "heads": heads})
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def head_set_to_json(heads: HeadSet) -> dict[str, Any]:

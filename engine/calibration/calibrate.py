@@ -76,12 +76,19 @@ def run(args: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return 2
     _show(report)
-    if args.output:
-        write_atomically(args.output, json.dumps(head_set_to_json(report.head_set), indent=2) + "\n")
-        print(f"Wrote {args.output}.")
-    if args.report:
-        write_atomically(args.report, json.dumps(_report_json(report, scores, model), indent=2) + "\n")
-    return 0
+    written = not args.output or _wrote(args.output, head_set_to_json(report.head_set))
+    written &= not args.report or _wrote(args.report, _report_json(report, scores, model))
+    return 0 if written else 2
+
+
+def _wrote(path: Path, data: dict[str, Any]) -> bool:
+    try:
+        write_atomically(path, json.dumps(data, indent=2) + "\n")
+    except OSError as error:
+        print(f"{path} cannot be written ({error.strerror or error}); choose another place.", file=sys.stderr)
+        return False
+    print(f"Wrote {path}.")
+    return True
 
 
 def _aligned(args: argparse.Namespace) -> list[Pair]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.calibration.pairs import UnitLinks
+from engine.calibration.pairs import PairError, UnitLinks
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ def pair_hits(rows: NDArray[np.float32], pieces: Sequence[bytes], target: str, l
     """Hits of one teacher-forced pair.
 
     `rows`: mass [heads, tokens, units]; `pieces`: the target's tokens, whose text is `target` behind optional space.
-    A token counts when its first visible character lies in a linked stretch; a row without a finite maximum is a miss.
+    A token counts when its first visible character lies in a linked stretch (one that begins inside a character has
+    none); a row without a finite maximum is a miss.
     """
     hits = np.zeros(rows.shape[0], np.int64)
     tokens = 0
@@ -65,15 +66,16 @@ def _first_characters(pieces: Sequence[bytes], target: str) -> list[int | None]:
         visible = byte + len(piece) - len(piece.lstrip())
         byte += len(piece)
         character = len(data[:visible].decode("utf-8", errors="ignore")) - shift
-        positions.append(character if piece.strip() and 0 <= character < len(target) else None)
+        begins = piece.strip() and data[visible] & 0xC0 != 0x80  # not with a later byte of a character
+        positions.append(character if begins and 0 <= character < len(target) else None)
     return positions
 
 
 def shares(pairs: Sequence[Hits]) -> NDArray[np.float64]:
-    """Score of each head over pairs: hits divided by aligned tokens. Raises `ValueError` without any."""
+    """Score of each head over pairs: hits divided by aligned tokens. Raises `PairError` without any."""
     tokens = sum(pair.tokens for pair in pairs)
     if not tokens:
-        raise ValueError("no aligned tokens")
+        raise PairError("The pairs hold no aligned tokens that fit the model's context; give more or shorter ones.")
     return np.sum([pair.hits for pair in pairs], axis=0) / tokens
 
 

@@ -61,6 +61,11 @@ def test_shipped_head_sets_are_valid_and_come_back_unchanged() -> None:
         ({"heads": [{"layer": 99, "head": 0}]}, "outside 18 layers"),
         ({"heads": [{"layer": 1, "head": 0}, {"layer": 1, "head": 0}]}, "twice"),
         ({"heads": [{"layer": 1}]}, "whole 'layer' and 'head'"),
+        ({"heads": [{"layer": 1.5, "head": 0}]}, "whole 'layer' and 'head'"),
+        ({"heads": [3]}, "whole 'layer' and 'head'"),
+        ({"heads": 5}, "whole 'layer' and 'head'"),
+        ({"layers": "18"}, "'layers' must be a whole number"),
+        ({"query_heads": None}, "'query_heads' must be a whole number"),
         ({"colour": 1}, "unknown key 'colour'"),
     ],
 )
