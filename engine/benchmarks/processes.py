@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
 
 import psutil
@@ -14,13 +15,14 @@ SAMPLE_S = 0.5
 
 @dataclass(slots=True)
 class Usage:
-    """One process. CPU seconds so far; `peak_mib` and `samples_mib` are resident memory without shared pages counted
-    twice (proportional set size) where the system tells, else the resident set."""
+    """One process. CPU seconds so far. `peak_mib`: resident memory without shared pages counted twice (proportional set
+    size) where the system tells, else the resident set. `own_mib`: samples of the memory that is its own and no file's
+    (weights that are mapped from a file count to whoever else maps them), from which growth is told."""
 
     name: str
     cpu_s: float = 0.0
     peak_mib: float = 0.0
-    samples_mib: list[float] = field(default_factory=list)
+    own_mib: list[float] = field(default_factory=list)
 
 
 def drift_mib(samples: Sequence[float]) -> float | None:
@@ -65,7 +67,7 @@ class Sampler:
             return 0.0  # it ended between two looks
         usage.cpu_s = times.user + times.system
         usage.peak_mib = max(usage.peak_mib, mib)
-        usage.samples_mib.append(mib)
+        usage.own_mib.append(_anonymous_mib(process, mib))
         return mib
 
 
@@ -74,6 +76,15 @@ def _memory_mib(process: psutil.Process) -> float:
         return float(process.memory_full_info().pss) / 2**20
     except (AttributeError, psutil.AccessDenied):
         return float(process.memory_info().rss) / 2**20
+
+
+def _anonymous_mib(process: psutil.Process, otherwise: float) -> float:
+    """Anonymous resident memory where the system tells (Linux), else the figure given."""
+    try:
+        lines = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8").splitlines()
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("RssAnon:"))
+    except (OSError, StopIteration):
+        return otherwise
 
 
 def _role(process: psutil.Process) -> str:

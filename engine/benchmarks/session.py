@@ -106,7 +106,7 @@ def _figures(lines: list[Any], sampler: Sampler, total_s: float, args: argparse.
                 "name": usage.name,
                 "cpu_s": round(usage.cpu_s, 1),
                 "peak_mib": round(usage.peak_mib),
-                "drift_mib": drift_mib(usage.samples_mib),
+                "drift_mib": drift_mib(usage.own_mib),
             }
             for usage in sampler.usage.values()
         ],
