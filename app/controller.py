@@ -96,9 +96,7 @@ Recorded = Event | SessionBegan | Gap | SessionEnded
 
 
 class Recorder(Protocol):
-    """Keeps what happens. `event` may raise OSError or UserError: it is shown for as long as events raise it, and the
-    session goes on.
-    """
+    """Keeps what happens. What `event` raises is shown for as long as events raise it, and the session goes on."""
 
     def event(self, event: Recorded) -> None: ...
 
@@ -393,10 +391,8 @@ class Controller:
         for recorder in self._recorders:
             try:
                 recorder.event(event)
-            except (OSError, UserError) as error:
-                failed = str(error)
-                if not isinstance(error, UserError):
-                    failed = f"The transcript cannot be written: {error.strerror or error}."
+            except Exception as error:  # whatever it is: the others must hear, and the session must end
+                failed = _sentence(error)
                 if failed not in self.problems:
                     log.exception("A recorder failed on %s.", type(event).__name__)
                     self.problems.append(failed)
@@ -412,3 +408,12 @@ class Controller:
         if status != self.status:
             self.status = status
             self.changed.emit(status)
+
+
+def _sentence(error: Exception) -> str:
+    """What is said of a recorder that failed."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"The transcript cannot be written: {error.strerror or error}."
+    return f"Something of this session could not be recorded ({type(error).__name__}); the log has the details."

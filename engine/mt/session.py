@@ -19,7 +19,7 @@ from engine.alignatt.draft import Draft
 from engine.alignatt.frontier import Frontier
 from engine.alignatt.policy import Decision, Policy, decide, explain
 from engine.alignatt.provenance import provenance
-from engine.alignatt.units import separator
+from engine.alignatt.units import separator, split_units
 from engine.asr.contract import Word
 from engine.mt.contract import Cancel, CaptionState, Source, Translator
 
@@ -259,9 +259,14 @@ class LocalTranslationSession:
             frontier,
             self._policy,
             previous_text=self._open.previous_text,
-            prefill_words=len(self._open.accepted.split())
-            + _prefill_words(self._open.released, draft, self._open.draft_released),
+            prefill_words=self._prefill_words(),
         )
+
+    def _prefill_words(self) -> int:
+        """Target words in front of the draft (in scripts without spaces as `word_starts` counts them)."""
+        state = self._open
+        released = state.released_pieces[: len(state.released_pieces) - state.draft_released]
+        return len(split_units(state.accepted, self._languages[1])) + len(word_starts(released))
 
     def _release(self, decision: Decision) -> None:
         """Append the newly released tokens of the draft to the stable text."""
@@ -306,12 +311,6 @@ class LocalTranslationSession:
         if self._max_history and self._open.units and stable:
             source = separator(self._languages[0]).join(self._open.units)
             self._history = [*self._history, (source, stable)][-self._max_history :]
-
-
-def _prefill_words(released: bytes, draft: Draft, draft_released: int) -> int:
-    """Target words in front of the draft: all that is released but the draft's own released tokens."""
-    own = len(b"".join(draft.pieces[:draft_released]))
-    return len(released[: len(released) - own].split())
 
 
 def _words(units: Sequence[str]) -> list[str]:

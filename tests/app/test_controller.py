@@ -295,6 +295,25 @@ def test_a_recorder_that_cannot_write_is_shown_and_does_not_stop_the_session(tmp
     assert memory.stable
 
 
+def test_a_fault_in_a_recorder_costs_neither_the_others_nor_the_end(tmp_path: Path) -> None:
+    path, memory = tone(tmp_path / "talk.wav", 1.0), Memory()
+
+    class Faulty:
+        def event(self, event: Recorded) -> None:
+            raise ZeroDivisionError("a bug")
+
+    async def scenario(controller: Controller) -> None:
+        await controller.start()
+        assert await controller.finished() is not None
+        assert controller.status.phase is Phase.READY
+
+    controller = play(lambda: FileSource(path, fast=True), scenario, [Faulty(), memory])
+    assert len(controller.problems) == 1
+    assert "ZeroDivisionError" in controller.problems[0]
+    assert memory.stable
+    assert isinstance(memory.events[-1], SessionEnded)
+
+
 def test_what_is_not_well_is_noticed(tmp_path: Path) -> None:
     path, notices = tone(tmp_path / "talk.wav", 2.0), []
 

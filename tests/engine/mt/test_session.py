@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.alignatt import policy as reasons
+from engine.alignatt.draft import Draft
 from engine.alignatt.policy import Policy
 from engine.asr.contract import Word
 from engine.mt import session as session_module
-from engine.mt.contract import CaptionState, TranslationError
+from engine.mt.contract import CaptionState, Source, TranslationError
 from engine.mt.session import LocalTranslationSession, final_budget, partial_budget
 from tests.engine.mt.scripted import ScriptedTranslator
 
@@ -118,6 +120,18 @@ def test_local_agreement_needs_two_drafts() -> None:
     assert update(session, "", "we go").stable == ""
     assert update(session, "", "we go home").stable == "WE GO"
     assert update(session, "", "we go far away").stable == "WE GO"
+
+
+def test_wait_k_counts_what_was_released_also_without_spaces() -> None:
+    class Chinese(ScriptedTranslator):
+        def _make(self, words: list[str], prefill: Sequence[int], source: Source, first: int, finish: str) -> Draft:
+            return super()._make(list("天地人你我他山水火")[first : first + len(words)], prefill, source, first, finish)
+
+    for translator in (Chinese(), ScriptedTranslator()):
+        session = LocalTranslationSession(translator, Policy(name="wait_k", wait_k=2), "one", "en", "zh")
+        for count in range(1, 8):
+            state = update(session, " ".join(f"w{at}" for at in range(count)), "tail")
+            assert (state.covered_source_units or 0) == max(0, count - 2)
 
 
 def test_unhealthy_capture_hands_over_to_the_fallback_policy(caplog: pytest.LogCaptureFixture) -> None:
