@@ -91,6 +91,7 @@ class EngineReport:
             self.health.clear()
             self.lag.reset()
         elif status.phase is Phase.LISTENING and before is not Phase.LISTENING:
+            self.health.clear()  # each session starts with its preset's own policy
             self.lag.reset()
         self.changed.emit(None)
 

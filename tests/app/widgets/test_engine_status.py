@@ -56,6 +56,16 @@ def show(controller: Controller, status: Status) -> None:
     controller.changed.emit(status)
 
 
+def test_what_one_session_lacked_is_not_said_of_the_next(controller: Controller, dialog: EngineDialog) -> None:
+    show(controller, Status(Phase.LISTENING))
+    controller.engine.events.emit(Health("translator", "fallback_policy", "Rows are missing."))
+    assert "Rows are missing." in dialog.health.text()
+    show(controller, Status(Phase.READY))
+    assert "Rows are missing." in dialog.health.text()
+    show(controller, Status(Phase.LISTENING))
+    assert "Rows are missing." not in dialog.health.text()
+
+
 def test_loading_by_model_with_what_remains(controller: Controller, dialog: EngineDialog, clock: Clock) -> None:
     events = controller.engine.events
     show(controller, Status(Phase.LOADING, "starting the engine", 0.0))
@@ -128,8 +138,8 @@ def test_diagnostics_hold_what_matters_and_nothing_that_was_said(
     (log_folder() / "app.log").write_text(f"opened {Path.home()}/talk.wav\n", encoding="utf-8")
     controller.subtitles.apply(Caption(0, "Geheimnis", "", "secret", "", None, False, "t", 0, 1, 1, 1))
     controller.engine.events.emit(Caption(0, "Geheimnis", "", "secret", "", None, False, "t", 0, 1, 1, 1, {"mt_ms": 9}))
-    controller.engine.events.emit(Health("translator", "fallback_policy", "Rows are missing."))
     show(controller, Status(Phase.LISTENING, notice="Look out."))
+    controller.engine.events.emit(Health("translator", "fallback_policy", "Rows are missing."))
     dialog.copy.click()
     text = QGuiApplication.clipboard().text()
     assert text == diagnostics(report)
