@@ -46,12 +46,10 @@ def _decoder(preset: Preset, language: str, progress: Progress) -> WindowDecoder
         ) from error
     for name in WHISPER_FILES:
         if not (folder / name).is_file():
-            raise ModelError(f"{folder} is no whisper model for CTranslate2: it has no {name}.")
+            raise ModelError(f"{folder} holds no whisper model that can be loaded: it has no {name}.")
     progress(0.3, f"Loading {values.model}")
     try:
         return WhisperDecoder(folder, language, threads=values.threads)
     except (RuntimeError, ValueError, OSError) as error:
-        reason = str(error).split(". ")[0].rstrip(".")
-        raise ModelError(
-            f"The whisper model in {folder} cannot be loaded, convert or copy it again: {reason}."
-        ) from error
+        reason = str(error).split(". ")[0].rstrip(".")  # what follows is advice to programmers
+        raise ModelError(f"{folder} holds no whisper model that can be loaded: {reason}.") from error

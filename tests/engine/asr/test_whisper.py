@@ -9,26 +9,10 @@ import pytest
 import soundfile
 
 from engine.asr.contract import SAMPLE_RATE, Word
-from engine.asr.whisper import WhisperDecoder, without_loops, without_squeezed
+from engine.asr.whisper import WhisperDecoder, without_squeezed
 from engine.models import resolve
 from engine.presets import resources
-from tests.engine.asr.helpers import Audio, text, words
-
-
-@pytest.mark.parametrize(
-    ("heard", "kept"),
-    [
-        ("And so my fellow Americans", "And so my fellow Americans"),
-        ("no no no", "no no no"),
-        ("no no no no no no", "no"),
-        ("go on. Go on, go on go on", "go on."),
-        ("I said that I know that I know that I know that I know that", "I said that I know"),
-        ("very, very, very good", "very, very, very good"),
-        ("", ""),
-    ],
-)
-def test_a_loop_keeps_its_first_round(heard: str, kept: str) -> None:
-    assert text(without_loops(words(heard))) == kept
+from tests.engine.asr.helpers import Audio, text
 
 
 def timed(*spans: tuple[str, float, float]) -> list[Word]:
