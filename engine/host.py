@@ -193,13 +193,16 @@ class Host:
             return models.translator.session(
                 configured.context, lambda state, text: self._emit(Health("translator", state, text))
             )
-        policy = models.preset.policy
-        if models.translator.health.self_test == "failed" and policy.name == "alignatt":
+        policy, health = models.preset.policy, models.translator.health
+        if health.self_test == "failed" and policy.name == "alignatt":
             policy = policy.fall_back()
             text = (
                 f"The attention rows of this model failed their test: text is released by the policy '{policy.name}'."
             )
             self._emit(Health("translator", "fallback_policy", text))
+        elif health.reason:
+            text = f"Attention is read in the slower mode '{health.mode}', since a better one failed: {health.reason}."
+            self._emit(Health("translator", "safe_mode", text))
         return LocalTranslationSession(
             models.translator,
             policy,

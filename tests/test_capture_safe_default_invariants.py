@@ -86,7 +86,7 @@ def test_a_failed_self_test_is_one_error_line_and_eager(
     built: list[FakeEngine], caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = started(bad={"FULL_AND_PIECEWISE"})
-    assert engine.mode == ModeRecord(EAGER, "passed")
+    assert engine.mode == ModeRecord(EAGER, "passed", "FULL_AND_PIECEWISE: rows are wrong")
     assert built[0].closed
     errors = [record for record in caplog.records if record.levelname == "ERROR"]
     assert len(errors) == 1
@@ -108,7 +108,7 @@ def test_a_self_test_that_breaks_the_engine_counts_as_failed(built: list[FakeEng
         return None
 
     assert start.start(EngineSettings("model", heads=((1, 2),)), self_test=self_test).mode == ModeRecord(
-        EAGER, "passed"
+        EAGER, "passed", "FULL_AND_PIECEWISE: The vLLM engine failed"
     )
 
 

@@ -27,7 +27,10 @@ class ModeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ModeRecord:
-    """How an engine runs. `mode` is a graph mode, "compiled", "eager" or "none" (no rows are delivered)."""
+    """How an engine runs. `mode` is a graph mode, "compiled", "eager" or "none" (no rows are delivered).
+
+    `reason`: what failed, in this mode or in a better one that was tried before it; "" when nothing did.
+    """
 
     mode: str
     self_test: SelfTest = "not run"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from engine.capture import selftest
@@ -38,10 +39,11 @@ def start(
         except CaptureError as error:
             reason = str(error)
         if reason is None:
-            engine.mode = engine.mode.passed()
+            engine.mode = replace(engine.mode.passed(), reason="; ".join(tried))
             logger.info("Attention capture runs in mode %s, self-test passed (%s).", mode, engine.info)
             return engine
         engine.close()
+        reason = reason.rstrip(".")
         tried.append(f"{mode}: {reason}")
         logger.error("Attention capture failed its self-test in mode %s: %s.", mode, reason)
     raise AssertionError("a plan ends with a mode that needs no test")

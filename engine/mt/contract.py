@@ -35,13 +35,17 @@ class Source:
 
 @dataclass(slots=True)
 class CaptureHealth:
-    """Counters of one translator's attention rows, and the mode it runs in."""
+    """Counters of one translator's attention rows, and the mode it runs in.
+
+    `reason`: why it is not a better mode; "" when it is the one that was asked for.
+    """
 
     mode: str = "eager"
     self_test: str = "not run"
     rows_expected: int = 0
     rows_missing: int = 0
     rows_nonfinite: int = 0
+    reason: str = ""
 
     @property
     def bad_rate(self) -> float:

@@ -86,7 +86,8 @@ class VllmTranslator:
             vllm=vllm or {},
         )
         self._engine = _start(settings, progress)
-        self.health = CaptureHealth(self._engine.mode.mode, self._engine.mode.self_test)
+        mode = self._engine.mode
+        self.health = CaptureHealth(mode.mode, mode.self_test, reason=mode.reason)
         self._health_lock = threading.Lock()
         self._text_lock = threading.Lock()  # transformers' fast tokenisers are not safe to share between threads
 

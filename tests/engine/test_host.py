@@ -237,6 +237,16 @@ def test_rows_that_failed_their_test_are_not_relied_on(engine: Engine) -> None:
     engine.finish()
 
 
+def test_a_mode_that_is_not_the_one_asked_for_is_said(engine: Engine) -> None:
+    engine.do(CONFIGURE)
+    health = engine.translators[0].health
+    health.mode, health.self_test, health.reason = "eager", "passed", "FULL: rows differ by 0.2"
+    (said,) = [event for event in engine.do(Start("one")) if isinstance(event, Health)]
+    assert said.state == "safe_mode"
+    assert said.text.endswith("'eager', since a better one failed: FULL: rows differ by 0.2.")
+    engine.finish()
+
+
 def test_the_log_learns_what_is_loaded(engine: Engine) -> None:
     engine.do(CONFIGURE)
     assert engine.host._models is not None
