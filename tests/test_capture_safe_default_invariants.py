@@ -14,11 +14,18 @@ import pytest
 from engine.benchmarks import mt as benchmark
 from engine.capture import modes, settings, start
 from engine.capture.guard import CaptureError
-from engine.capture.modes import EAGER, GRAPH_MODES, NO_CAPTURE, ModeRecord, plan, scorable
+from engine.capture.modes import EAGER, GRAPH_MODES, NO_CAPTURE, ModeRecord, plan
 from engine.capture.settings import EngineSettings
+from engine.evaluation.scores import capture_verified
 from engine.mt.vllm import VllmTranslator
 from engine.presets import TranslatorPreset, load_preset, preset_ids
+from engine.schemas import SessionLine
 
+SESSION: dict[str, Any] = {
+    **dict.fromkeys(("preset", "source_lang", "target_lang", "model", "head_set"), "x"),
+    "policy": {},
+    "versions": {},
+}
 ENGINE = Path(modes.__file__).resolve().parents[1]
 
 
@@ -66,14 +73,13 @@ def test_a_mode_is_verified_by_its_self_test_alone(mode: str) -> None:
     assert not ModeRecord(mode).verified
     assert not ModeRecord(mode).failed("why").verified
     assert ModeRecord(mode).passed().verified == (mode != NO_CAPTURE)
-    assert not scorable(ModeRecord(mode).label)
-    assert scorable(ModeRecord(mode).passed().label) == (mode != NO_CAPTURE)
 
 
-@pytest.mark.parametrize("label", ["", "eager", "FULL", "FULL/not run", "made-up/passed"])
+@pytest.mark.parametrize("label", ["", "FULL", "FULL/not run", "made-up", "none/failed", "eager/failed"])
 def test_logs_of_unverified_modes_are_not_scored(label: str) -> None:
-    assert not scorable(label)
-    assert modes.unscorable_sentence(label).endswith(".")
+    mode, _, self_test = label.partition("/")
+    assert not capture_verified(SessionLine(**SESSION, capture_mode=label, info={}))
+    assert not capture_verified(SessionLine(**SESSION, capture_mode=mode, info={"self_test": self_test or "not run"}))
 
 
 def test_graphs_run_only_after_their_self_test_in_this_engine(built: list[FakeEngine]) -> None:

@@ -43,7 +43,7 @@ class ModeRecord:
 
     @property
     def label(self) -> str:
-        """What a session log carries as `capture_mode`."""
+        """The mode with the result of its self-test, in one word."""
         return f"{self.mode}/{self.self_test}"
 
     def passed(self) -> ModeRecord:
@@ -68,17 +68,3 @@ def plan(
     if enforce_eager or cudagraph_mode == "NONE":
         return EAGER, NO_CAPTURE
     return COMPILED if cpu else cudagraph_mode, EAGER, NO_CAPTURE
-
-
-def scorable(label: str) -> bool:
-    """Whether a log with this `capture_mode` may be scored: rows of an unverified mode prove nothing."""
-    mode, _, self_test = label.partition("/")
-    return mode in (EAGER, COMPILED, *GRAPH_MODES) and self_test == "passed"
-
-
-def unscorable_sentence(label: str) -> str:
-    """Why a log is not scored."""
-    return (
-        f"The log was recorded with capture mode '{label}', whose rows were not verified by the self-test: "
-        "record it again with a verified mode."
-    )

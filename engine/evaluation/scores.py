@@ -65,12 +65,13 @@ def load_log(path: Path) -> Log:
 
 
 def capture_verified(session: SessionLine) -> bool:
-    """Whether the rows behind a log can be trusted: eager capture, or a mode whose self-test passed.
+    """Whether the rows behind a log can be trusted: a self-test passed, or capture is eager and none failed.
 
     `capture_mode` is "mode", with the self-test's result in `info`, or "mode/result".
     """
     mode, _, result = session.capture_mode.partition("/")
-    return mode in EAGER_MODES or (result or session.info.get("self_test")) == "passed"
+    result = result or session.info.get("self_test", "")
+    return result == "passed" or (mode in EAGER_MODES and result != "failed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,11 +96,6 @@ class VllmTranslator:
         """The prompt layout, as head sets name it."""
         return self._layout.layout_id
 
-    @property
-    def capture_mode(self) -> str:
-        """What a session log carries: the mode and the result of its self-test."""
-        return self._engine.mode.label
-
     # ------------------------------------------------------------ the contract
 
     def draft(

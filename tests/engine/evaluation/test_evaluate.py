@@ -125,7 +125,7 @@ def test_json_and_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "75.0 %" in out
 
 
-@pytest.mark.parametrize("mode", ["FULL", "PIECEWISE/not run", "FULL_AND_PIECEWISE/failed", "cb_eval"])
+@pytest.mark.parametrize("mode", ["FULL", "PIECEWISE/not run", "FULL_AND_PIECEWISE/failed", "cb_eval", "eager/failed"])
 def test_unverified_capture_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str) -> None:
     log = [session_line(capture_mode=mode, info={}), *one_utterance()[1:]]
     assert "self-test" in refused(capsys, write(tmp_path / "log", log))
