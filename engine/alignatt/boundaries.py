@@ -47,16 +47,16 @@ def safe_cut(pieces: Sequence[bytes], limit: int, finish: str) -> int:
 def _may_cut(text: str, position: int, finish: str) -> bool:
     if not text[:position].strip():
         return False
-    before = text[:position].rstrip(_AFTER_MARK)
+    before = text[:position].rstrip().rstrip(_AFTER_MARK)
     rest = text[position:]
-    if not rest.lstrip(_CLOSING_MARKS + _AFTER_MARK) and before.endswith(tuple(_CLOSING_MARKS)):
+    if not rest.strip().strip(_CLOSING_MARKS + _AFTER_MARK) and before.endswith(tuple(_CLOSING_MARKS)):
         return False  # the draft's closing sentence mark
     if not rest:
         return finish == "stop"
     if rest[0].isspace() or _is_spaceless_edge(text, position):
         return True
     # the word before a closing sentence mark: complete, and the mark stays held
-    return finish == "stop" and not rest.strip(_CLOSING_MARKS + _AFTER_MARK)
+    return finish == "stop" and not rest.strip().strip(_CLOSING_MARKS + _AFTER_MARK)
 
 
 def _is_spaceless_edge(text: str, position: int) -> bool:

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the session and print its figures. Status 1 when the session failed."""
-    recording = args.file or next((resources() / "recordings").glob("*.flac"))
+    recording = args.file or min((resources() / "recordings").glob("*.flac"))
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "session.jsonl"
         if args.minutes:
@@ -61,6 +61,9 @@ def run(args: argparse.Namespace) -> int:
         except LogError as error:
             print(error, file=sys.stderr)
             return 1
+    if not any(isinstance(line, EndLine) for line in lines):
+        print("The session's log has no end: the program was killed.", file=sys.stderr)
+        return 1
     figures = _figures(lines, sampler, total_s, args)
     _show(figures)
     if args.json:

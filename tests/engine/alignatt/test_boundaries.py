@@ -22,6 +22,8 @@ def encode(pieces: list[str]) -> list[bytes]:
         ([" Haus", "."], 2, "stop", 1),  # the closing mark of an open utterance stays held
         ([" Haus", ".", "“"], 3, "stop", 1),
         ([" Haus", "."], 2, "length", 0),
+        ([" Haus", ".", " "], 3, "stop", 1),  # a space behind the mark changes nothing
+        ([" Haus", " "], 2, "length", 1),
         ([" 3", ".", "5", " Meter"], 1, "length", 0),
         ([" 3", ".", "5", " Meter"], 2, "length", 0),
         ([" am", " 3", "."], 3, "stop", 2),
