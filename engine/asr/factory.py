@@ -49,7 +49,12 @@ def _decoder(preset: Preset, language: str, progress: Progress) -> WindowDecoder
             raise ModelError(f"{folder} holds no whisper model that can be loaded: it has no {name}.")
     progress(0.3, f"Loading {values.model}")
     try:
-        return WhisperDecoder(folder, language, threads=values.threads)
+        decoder = WhisperDecoder(folder, language, threads=values.threads)
     except (RuntimeError, ValueError, OSError) as error:
         reason = str(error).split(". ")[0].rstrip(".")  # what follows is advice to programmers
         raise ModelError(f"{folder} holds no whisper model that can be loaded: {reason}.") from error
+    if language != "en" and not decoder.multilingual:
+        raise ModelError(
+            f"{values.model} knows English only and cannot hear '{language}'; choose a multilingual whisper model."
+        )
+    return decoder

@@ -31,3 +31,9 @@ def test_a_folder_that_is_no_model_is_one_sentence(tmp_path: Path, absent: str) 
     preset = load_preset("laptop", {"recogniser.model": str(tmp_path)})
     with pytest.raises(ModelError, match=f"has no {absent}\\.$"):
         create_recogniser(preset, "en", quiet)
+
+
+@pytest.mark.models
+def test_a_model_for_english_is_not_asked_for_another_language() -> None:
+    with pytest.raises(ModelError, match=r"^whisper-tiny\.en knows English only and cannot hear 'de'"):
+        create_recogniser(load_preset("laptop"), "de", quiet)
