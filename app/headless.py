@@ -24,7 +24,10 @@ OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
 def run_headless(options: RunOptions, engine: EngineClient | None = None) -> int:
-    """Run one session to its end; the exit status: 0, 1 when the engine died, 2 when what was asked cannot be done."""
+    """Run one session to its end.
+
+    The exit status: 0; 1 when the engine died or a file could not be written; 2 when what was asked cannot be done.
+    """
     return asyncio.run(_Run(options, engine).run())
 
 
@@ -51,9 +54,10 @@ class _Run:
                 status = await self._session()
             finally:
                 await controller.close()
-        for sentence in (*self.records.close(), *self.records.summary()):
+        problems = self.records.close()
+        for sentence in (*problems, *self.records.summary()):
             view.say(sentence)
-        return status
+        return status or (FAILED if problems or self.records.exporter.failed else OK)
 
     async def _session(self) -> int:
         starting = asyncio.create_task(self.controller.start())

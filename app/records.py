@@ -24,6 +24,7 @@ class Exporter:
 
     def __init__(self, paths: tuple[Path, ...], what: str, transcript: Transcript) -> None:
         self.written: list[Exported] = []
+        self.failed = False
         self._paths, self._what, self._transcript = paths, what, transcript
         self._sessions = 0
 
@@ -44,6 +45,7 @@ class Exporter:
             except ExportError as error:
                 problems.append(str(error))
         if problems:
+            self.failed = True
             raise ExportError(" ".join(problems))
 
 

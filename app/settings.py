@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -93,12 +95,19 @@ def load_settings(path: Path) -> tuple[Settings, str | None]:
         return Settings(), f"The settings {path} cannot be read ({reason(error)}): defaults are used."
     except (ValueError, ValidationError, RecursionError) as error:
         log.warning("The settings %s are damaged: %s", path, error)
-        aside = path.with_suffix(".damaged")
+        aside = next(name for name in _asides(path) if not name.exists())
         try:
             path.replace(aside)
         except OSError:
             return Settings(), f"The settings {path} are damaged: defaults are used."
         return Settings(), f"The settings were damaged and are kept as {aside}: defaults are used."
+
+
+def _asides(path: Path) -> Iterator[Path]:
+    """Names to keep a damaged file under, so that an earlier one is not lost."""
+    yield path.with_suffix(".damaged")
+    for number in itertools.count(2):
+        yield path.with_suffix(f".damaged-{number}")
 
 
 def save_settings(settings: Settings, path: Path) -> str | None:

@@ -86,7 +86,10 @@ class TerminalView:
                 self._err.print(Text(words))
 
     def say(self, sentence: str) -> None:
-        """A sentence for the person, on standard error, above whatever moves."""
+        """A sentence for the person, on standard error, above whatever moves; the same one only once."""
+        if sentence in self._said:
+            return
+        self._said.add(sentence)
         shared = self._live and self._out_is_terminal and self._err.is_terminal
         (self._out if shared else self._err).print(Text(sentence))
 

@@ -30,6 +30,20 @@ BENCHMARKS = {
 }
 
 
+# missing package: the extra that brings it
+EXTRAS = {
+    "sacrebleu": "evaluation",
+    "omnisteval": "evaluation",
+    "matplotlib": "evaluation",
+    "eflomal": "calibration",
+    "torch": "torch",
+    "transformers": "torch",
+    "vllm": "gpu",
+    "llama_cpp": "laptop",
+    "faster_whisper": "laptop",
+}
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; exit status 2 and one sentence for bad input."""
     words = sys.argv[1:] if arguments is None else arguments
@@ -43,6 +57,23 @@ def main(arguments: list[str] | None = None) -> int:
     if not words or words[0] not in table:
         parser.parse_args(words[:1])
         return 2
+    try:
+        return _run(program, words, table)
+    except ModuleNotFoundError as error:
+        print(
+            f"{program} {words[0]} needs the package '{error.name}': pip install '{_extra(error.name)}'.",
+            file=sys.stderr,
+        )
+        return 2
+
+
+def _extra(package: str | None) -> str:
+    """What to install for a package that is missing: the extra that brings it."""
+    known = EXTRAS.get((package or "").split(".")[0])
+    return f"surtitle[{known}]" if known else f"{package}"
+
+
+def _run(program: str, words: list[str], table: dict[str, tuple[str, str]]) -> int:
     module = importlib.import_module(table[words[0]][0])
     command = argparse.ArgumentParser(prog=f"{program} {words[0]}", description=table[words[0]][1])
     module.add_arguments(command)

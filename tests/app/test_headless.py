@@ -158,7 +158,7 @@ def test_a_transcript_that_cannot_be_written_is_said_and_the_session_goes_on(sta
     (home / "data" / "surtitle").write_text("in the way")
     child = start("--fast")
     stdout, stderr = child.communicate(timeout=100)
-    assert child.returncode == 0
+    assert child.returncode == 1
     assert stdout.splitlines()[:2] == FINALS
     assert "cannot be written" in stderr
     assert "Traceback" not in stderr

@@ -93,3 +93,12 @@ def test_a_store_without_a_file_only_remembers() -> None:
     store = SettingsStore(Settings(), None)
     store.update(preset="remote")
     assert store.value.preset == "remote"
+
+
+def test_a_second_damaged_file_does_not_replace_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    for text in ("{first", "{second"):
+        path.write_text(text)
+        load_settings(path)
+    kept = {file.read_text() for file in tmp_path.glob("settings.damaged*")}
+    assert kept == {"{first", "{second"}

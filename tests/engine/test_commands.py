@@ -68,3 +68,14 @@ def test_doctor_for_programs_is_one_object(capsys: pytest.CaptureFixture[str]) -
     assert {"name", "present", "where", "bytes"} == report["models"][0].keys()
     assert "silero-vad" in [model["name"] for model in report["models"]]
     assert report["libraries"]["onnxruntime"]
+
+
+def test_a_package_that_is_missing_is_named_with_what_brings_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)
+    monkeypatch.setitem(COMMANDS, "evaluate", ("tests.engine.needs_sacrebleu", "score"))
+    assert main(["evaluate", "log"]) == 2
+    sentence = capsys.readouterr().err
+    assert "surtitle[evaluation]" in sentence
+    assert sentence.count("\n") == 1

@@ -1,0 +1,3 @@
+"""A command whose library may be missing."""
+
+import sacrebleu as sacrebleu
