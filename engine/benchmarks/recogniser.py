@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     recording = resources() / "recordings" / "two-voices.flac"
     parser.add_argument("file", type=Path, nargs="?", default=recording, help="a recording; its words in FILE.txt")
     parser.add_argument("--preset", default="laptop", help="whose recogniser is measured")
+    parser.add_argument("--model", help="another model than the preset's: a name or a folder")
     parser.add_argument("--language", default="en", help="what is spoken")
     parser.add_argument("--chunk-ms", default="", help="other values than the preset's, such as 700,1000")
     parser.add_argument("--json", type=Path, help="also write the figures here")
@@ -45,7 +46,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         samples, rate = soundfile.read(args.file, dtype="float32", always_2d=True)
         chunks = [int(value) for value in args.chunk_ms.split(",") if value]
-        overrides = [{"recogniser.chunk_ms": value} for value in chunks] or [{}]
+        model = {"recogniser.model": args.model} if args.model else {}
+        overrides = [{**model, "recogniser.chunk_ms": value} for value in chunks] or [model]
         found = {}
         for override in overrides:
             preset = load_preset(args.preset, override)
