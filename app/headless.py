@@ -42,13 +42,14 @@ class _Run:
         self.interrupts = 0
         self.leave = asyncio.Event()
         self.tasks: set[asyncio.Task[object]] = set()
+        self.quiet: Callable[[], None] = lambda: None
 
     async def run(self) -> int:
         """The session, with the terminal in order and all files closed whatever happens."""
         controller, view = self.controller, self.view
         view.say(self._title())
         with view, self._signals():
-            controller.changed.subscribe(view.status)
+            self.quiet = controller.changed.subscribe(view.status)
             controller.subtitles.changed.subscribe(view.line)
             try:
                 status = await self._session()
@@ -67,7 +68,9 @@ class _Run:
         if not starting.done():
             starting.cancel()
             await asyncio.wait({starting})
+            self.quiet()
             self.view.say("Stopped before the session began.")
+            self.controller.kill()  # there is nothing to finish, and models load for seconds
             return INTERRUPTED
         try:
             starting.result()
