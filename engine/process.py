@@ -13,14 +13,16 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from multiprocessing import parent_process
 from multiprocessing.connection import wait
 from multiprocessing.queues import Queue
+from queue import SimpleQueue
 from typing import Any
 
 from engine.host import Host
 from engine.logs import log_to_file
-from engine.messages import Command, Error, Event, MessagesLost, Numberer, ProtocolError, Receiver, Shutdown
+from engine.messages import Command, Download, Error, Event, MessagesLost, Numberer, ProtocolError, Receiver, Shutdown
 
 logger = logging.getLogger("surtitle.engine")
 
@@ -41,9 +43,28 @@ def run_engine(commands: Queue[Any], events: Queue[Any], parent_pid: int) -> Non
         with lock:
             events.put(numberer.wrap(event))
 
-    receiver = Receiver(Command)
     host = Host(emit)
+    inbox: SimpleQueue[Command | BaseException] = SimpleQueue()
+    threading.Thread(target=_read, args=(commands, inbox, host, emit), name="command reader", daemon=True).start()
     logger.info("engine %d started", os.getpid())
+    while not isinstance(command := inbox.get(), Shutdown):
+        if isinstance(command, BaseException):
+            raise command
+        host.handle(command)
+    host.close()
+    events.close()
+    events.join_thread()
+    logger.info("engine %d left", os.getpid())
+
+
+def _read(
+    commands: Queue[Any],
+    inbox: SimpleQueue[Command | BaseException],
+    host: Host,
+    emit: Callable[[Event], None],
+) -> None:
+    """Hand on commands in their order until `Shutdown`; those for a download do not wait for the loading around it."""
+    receiver = Receiver(Command)
     while True:
         try:
             command = receiver.unwrap(commands.get())
@@ -56,13 +77,17 @@ def run_engine(commands: Queue[Any], events: Queue[Any], parent_pid: int) -> Non
             logger.error("%s", error)
             emit(Error("protocol", str(error)))
             continue
+        except Exception as error:  # noqa: BLE001  the main thread ends the process with it
+            inbox.put(error)
+            return
+        if isinstance(command, Download):
+            host.control(command)
+            continue
         if isinstance(command, Shutdown):
-            break
-        host.handle(command)
-    host.close()
-    events.close()
-    events.join_thread()
-    logger.info("engine %d left", os.getpid())
+            host.leave()
+        inbox.put(command)
+        if isinstance(command, Shutdown):
+            return
 
 
 def _own_group(parent_pid: int) -> None:

@@ -14,6 +14,8 @@ from engine.presets import Preset
 # Without a tokenizer of its own faster-whisper would fetch one from the hub.
 WHISPER_FILES = ("model.bin", "config.json", "tokenizer.json")
 
+_WEIGHTS = 0.3  # share of the progress until the weights are found, downloaded and checked
+
 Progress = Callable[[float, str], None]
 
 
@@ -37,7 +39,7 @@ def _decoder(preset: Preset, language: str, progress: Progress) -> WindowDecoder
     values = preset.recogniser
     if values.kind != "whisper":
         raise ModelError(f"The recogniser '{values.kind}' is not available here; choose another preset.")
-    folder = resolve(values.model, progress)
+    folder = resolve(values.model, lambda fraction, text: progress(_WEIGHTS * fraction, text))
     try:
         from engine.asr.whisper import WhisperDecoder
     except ImportError as error:
@@ -47,7 +49,7 @@ def _decoder(preset: Preset, language: str, progress: Progress) -> WindowDecoder
     for name in WHISPER_FILES:
         if not (folder / name).is_file():
             raise ModelError(f"{folder} holds no whisper model that can be loaded: it has no {name}.")
-    progress(0.3, f"Loading {values.model}")
+    progress(_WEIGHTS, f"Loading {values.model}")
     try:
         decoder = WhisperDecoder(folder, language, threads=values.threads)
     except (RuntimeError, ValueError, OSError) as error:

@@ -146,6 +146,19 @@ def test_commands_at_the_wrong_time_are_refused_and_change_nothing(engine: Engin
     assert isinstance(engine.finish()[-1], Stopped)
 
 
+def test_a_command_for_a_download_that_has_just_ended_does_not_fail_the_loading(engine: Engine) -> None:
+    works = engine.make_recogniser
+
+    def late() -> Recogniser:
+        engine.host.control(Download("cancel"))
+        return works()
+
+    engine.make_recogniser = late
+    said = engine.do(CONFIGURE)
+    assert codes(said) == []
+    assert isinstance(said[-1], Ready)
+
+
 def test_a_session_that_cannot_begin_is_told_as_ended(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     assert engine.do(Start("early"))[-1] == Stopped("early", 0.0, 0.0)
     engine.do(CONFIGURE, Start("one"))

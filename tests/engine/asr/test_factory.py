@@ -24,6 +24,17 @@ def test_a_model_of_ones_own_is_taken_by_its_folder() -> None:
     assert [fraction for fraction, _ in told] == sorted(fraction for fraction, _ in told)
 
 
+@pytest.mark.models
+def test_progress_never_goes_back_when_weights_are_checked_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    told: list[float] = []
+    create_recogniser(load_preset("laptop"), "en", lambda fraction, sentence: told.append(fraction))
+    assert len(told) > 4
+    assert told == sorted(told)
+
+
 @pytest.mark.parametrize("absent", ["model.bin", "config.json", "tokenizer.json"])
 def test_a_folder_that_is_no_model_is_one_sentence(tmp_path: Path, absent: str) -> None:
     for name in {"model.bin", "config.json", "tokenizer.json"} - {absent}:
