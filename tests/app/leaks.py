@@ -31,6 +31,8 @@ def _timers() -> list[str]:
     """Timers, animations and threads of Qt that run, by what owns them."""
     found = []
     for thing in gc.get_objects():
+        if not issubclass(type(thing), QObject):  # asking the thing itself would wake lazy objects of other libraries
+            continue
         try:
             if _runs(thing):
                 found.append(f"{thing!r} of {thing.parent()!r}")
