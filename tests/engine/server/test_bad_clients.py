@@ -71,8 +71,9 @@ def test_whatever_comes_before_the_init(server: Running, good: Client, frame: st
 
 def test_a_refused_client_that_talks_on_is_gone_at_once(server: Running, good: Client) -> None:
     with Client(server.url) as client:
-        for _ in range(30):  # more than the server reads ahead
-            client.send("{}")
+        with suppress(ConnectionClosed):  # the refusal may be faster than the last of these
+            for _ in range(30):  # more than the server reads ahead
+                client.send("{}")
         assert close_code(client) == 1008
     assert server.metric("rejected_total", reason="bad_protocol") == 1
 
