@@ -25,7 +25,7 @@ from engine.benchmarks.curves.explain import explain, losses, worst_pair
 from engine.benchmarks.curves.grid import points_of
 from engine.benchmarks.curves.intervals import LEVEL, RESAMPLES, SEED, measure, resample_indices
 from engine.benchmarks.curves.plot import draw
-from engine.benchmarks.curves.points import Point, run_point
+from engine.benchmarks.curves.points import Point, run_point, speak
 from engine.benchmarks.curves.report import (
     Result,
     comparison_json,
@@ -68,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--step-s", type=float, default=1.0, metavar="S", help="the recogniser reports every S seconds")
     parser.add_argument("--delay-s", type=float, default=0.0, metavar="S", help="from a word's end to its showing")
     parser.add_argument("--commit-s", type=float, default=1.0, metavar="S", help="from there to its commit")
+    parser.add_argument("--misheard", type=float, default=0.0, metavar="RATE", help="share of words wrong at first (0)")
     parser.add_argument("--output", type=Path, metavar="JSON", help="result file, written again after every point")
     parser.add_argument("--plot", type=Path, metavar="PNG", help="draw the curves")
     parser.add_argument(
@@ -94,6 +95,7 @@ class _Benchmark:
         self._preset.check_pair(source, target)
         self._timing = Timing(args.delay_s, args.commit_s, args.step_s)
         self._segments = _segments(args, self._languages)
+        self._spoken = speak(self._segments, source, args.misheard)
         self._references = [segment.reference for segment in self._segments]
         self._indices = resample_indices(len(self._segments))
         self._points = _chosen(points_of(self._preset.policy), args.policy)
@@ -116,7 +118,8 @@ class _Benchmark:
         return 0
 
     def _setting(self, identity: str) -> str:
-        return json.dumps([identity, asdict(self._timing), segments_fingerprint(self._segments), code_fingerprint()])
+        recognition = [asdict(self._timing), self._args.misheard]
+        return json.dumps([identity, recognition, segments_fingerprint(self._segments), code_fingerprint()])
 
     def _run_points(self, translator: RememberingTranslator, finished: FinishedPoints) -> None:
         columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn())
@@ -126,7 +129,7 @@ class _Benchmark:
                 if outcomes is None:
                     task = progress.add_task(point.name, total=len(self._segments))
                     step = lambda task=task: progress.advance(task)  # noqa: E731
-                    outcomes = run_point(point, self._segments, translator, self._languages, self._timing, step)
+                    outcomes = run_point(point, self._spoken, translator, self._languages, self._timing, step)
                     finished.add(point, outcomes)
                 self._results[point.name] = measure(point, outcomes, self._references, self._indices), outcomes
                 self._write(translator)
@@ -152,7 +155,7 @@ class _Benchmark:
             "preset": self._preset.id,
             "model": self._preset.translator.model,
             "head_set": self._head_set,
-            "recognition": asdict(self._timing),
+            "recognition": {**asdict(self._timing), "misheard": self._args.misheard},
             "bootstrap": {"resamples": RESAMPLES, "seed": SEED, "level": LEVEL, "unit": "segment"},
             "points": [point_json(result, self._references, self._languages[1]) for result in results],
             "comparisons": [comparison_json(found) for found in comparisons(curves_of(results))],
@@ -180,8 +183,8 @@ class _Benchmark:
             mine, other = (self._results[found.point.name][1] for found in pair)
             for loss in losses(mine, other, self._segments, self._args.explain):
                 points: tuple[Point, Point] = (pair[0].point, pair[1].point)
-                segment = self._segments[loss.segment]
-                explain(console, loss, segment, points, translator, self._languages, self._timing)
+                spoken = self._spoken[loss.segment]
+                explain(console, loss, spoken, points, translator, self._languages, self._timing)
 
 
 def _chosen(points: list[Point], names: list[str] | None) -> list[Point]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from engine.alignatt.units import split_units
 from engine.asr.contract import Utterance, Word
+from engine.evaluation.captions import common_length
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +42,58 @@ def timed_words(units: Sequence[str], start_s: float, duration_s: float) -> tupl
     )
 
 
-def recognise(utterance_id: int, words: Sequence[Word], timing: Timing) -> Iterator[Step]:
-    """The states of one utterance in order; the last one, and only it, is final. No words, no states."""
+def misheard_words(units: Sequence[str], rate: float, vocabulary: Sequence[str], seed: str) -> dict[int, str]:
+    """Which words are heard wrongly at first, and as what: index → another word of `vocabulary` that begins alike.
+
+    A recogniser guesses the word that the end of its audio cuts off. Which ones it guesses wrongly is drawn with
+    probability `rate`, always the same for the same `seed`.
+    """
+    wrong = {}
+    for at, unit in enumerate(units):
+        draw = int.from_bytes(hashlib.sha256(f"{seed} {at}".encode()).digest()[:4], "big") / 2**32
+        others = [word for word in vocabulary if word != unit]
+        if draw < rate and others:
+            wrong[at] = max(others, key=lambda word: (common_length(word, unit), -abs(len(word) - len(unit)), word))
+    return wrong
+
+
+def vocabulary_of(texts: Sequence[str], language: str) -> tuple[str, ...]:
+    """The different units of some texts, in order."""
+    return tuple(sorted({unit for text in texts for unit in split_units(text, language)}))
+
+
+_NOTHING: Mapping[int, str] = {}
+_TICK_S = 1e-6
+
+
+def recognise(
+    utterance_id: int, words: Sequence[Word], timing: Timing, misheard: Mapping[int, str] = _NOTHING
+) -> Iterator[Step]:
+    """The states of one utterance in order; the last one, and only it, is final. No words, no states.
+
+    A `misheard` word shows as another in the first report that has it; it and what follows are committed `commit_s`
+    after the report that has it right.
+    """
     if not words:
         return
     end_s = words[-1].end_s + timing.delay_s + timing.commit_s
-    known = (0, 0)
+    right_since = [word.end_s + timing.delay_s for word in words]
+    waiting = set(misheard)
+    known: tuple[Word, ...] = ()
+    committed_before = 0
     for clock_s in _moments(words, timing, end_s):
-        heard = _ended(words, clock_s - timing.delay_s)
-        committed = _ended(words, clock_s - timing.delay_s - timing.commit_s)
-        if (committed, heard) != known and heard:
-            known = (committed, heard)
-            utterance = Utterance(utterance_id, tuple(words[:committed]), tuple(words[committed:heard]))
-            yield Step(clock_s, utterance)
+        heard = sum(word.end_s + timing.delay_s <= clock_s + _TICK_S for word in words)
+        for at in [at for at in waiting if at < len(known)]:
+            right_since[at] = clock_s
+            waiting.discard(at)
+        settled = [at not in waiting and right_since[at] + timing.commit_s <= clock_s + _TICK_S for at in range(heard)]
+        committed = settled.index(False) if False in settled else heard
+        shown = tuple(
+            replace(word, text=misheard[at]) if at in waiting else word for at, word in enumerate(words[:heard])
+        )
+        if heard and (committed, shown) != (committed_before, known):
+            yield Step(clock_s, Utterance(utterance_id, shown[:committed], shown[committed:]))
+        known, committed_before = shown, committed
     yield Step(round(end_s, 4), Utterance(utterance_id, tuple(words), (), final=True))
 
 
@@ -64,7 +106,3 @@ def _moments(words: Sequence[Word], timing: Timing, end_s: float) -> list[float]
         heard = [word.end_s + timing.delay_s for word in words]
         moments = sorted({round(at, 4) for at in (*heard, *(at + timing.commit_s for at in heard))})
     return [round(at, 4) for at in moments if at < end_s - 1e-4]
-
-
-def _ended(words: Sequence[Word], clock_s: float) -> int:
-    return sum(word.end_s <= clock_s + 1e-6 for word in words)

@@ -11,7 +11,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from engine.alignatt.units import separator, split_units
 from engine.benchmarks.curves.intervals import Measured
-from engine.benchmarks.curves.points import Outcome, Point, captions_of
+from engine.benchmarks.curves.points import Outcome, Point, Spoken, captions_of
 from engine.evaluation.recognition import Timing
 from engine.evaluation.talks import Segment
 from engine.evaluation.trace import trace_table
@@ -60,19 +60,20 @@ def losses(mine: Sequence[Outcome], other: Sequence[Outcome], segments: Sequence
 def explain(
     console: Console,
     loss: Loss,
-    segment: Segment,
+    spoken: Spoken,
     points: tuple[Point, Point],
     translator: Translator,
     languages: tuple[str, str],
     timing: Timing,
 ) -> None:
     """Print one segment: reference, both translations, and how the first point came to its own."""
+    segment = spoken.segment
     console.rule(f"segment {loss.segment} of {segment.span.talk}: {loss.points:+.1f} chrF lost")
     console.print(Text(f"source     {segment.source}"))
     console.print(Text(f"reference  {segment.reference}"))
     for point in points:
         console.print(Text(f"\n{point.name}", style="bold"))
-        for caption in captions_of(point, segment, translator, languages, timing, trace=point is points[0]):
+        for caption in captions_of(point, spoken, translator, languages, timing, trace=point is points[0]):
             joint = separator(languages[0]) if caption.source_stable else ""
             source = Text(caption.source_stable).append(joint + caption.source_tail, style="dim")
             console.print(Text(f"{caption.clock_s:7.2f} s  ", style="cyan").append_text(source))

@@ -8,23 +8,23 @@ from typing import Any
 from engine.alignatt.policy import Policy
 from engine.benchmarks.curves.points import Point
 
+# One unit of border margin lies above none at equal latency; θ is the dial from there.
 ALIGNATT: tuple[dict[str, Any], ...] = (
-    {"theta": 1.0},
-    {"theta": 0.8},
-    {"theta": 0.5},
-    {"theta": 0.3},
-    {"border_margin": 1},
-    {"border_margin": 2},
-    {"border_margin": 4},
+    {"border_margin": 0, "theta": 0.9},
+    {"border_margin": 1, "theta": 0.9},
+    {"border_margin": 1, "theta": 0.7},
+    {"border_margin": 1, "theta": 0.5},
+    {"border_margin": 1, "theta": 0.3},
+    {"border_margin": 1, "theta": 0.15},
 )
-HOLD_N = (0, 1, 2, 4, 6)
-WAIT_K = (1, 3, 5, 7)
+HOLD_N = (1, 2, 3, 4, 6)
+WAIT_K = (0, 1, 2, 3, 5)
 AGREEMENT_EVERY = (1, 2, 3, 4)
 _LETTERS = {"theta": "θ", "border_margin": "m", "soft_edge": "edge", "min_accessible": "min"}
 
 
 def points_of(base: Policy) -> list[Point]:
-    """The points that are compared: `alignatt` around the preset's values, the others over their own dials."""
+    """The points that are compared. `base` gives the values that no dial sets."""
     return [
         *(Point(replace(base, name="alignatt", **values), _dial(values)) for values in ALIGNATT),
         *(Point(replace(base, name="hold_n", hold_n=n), f"n={n}") for n in HOLD_N),

@@ -8,10 +8,11 @@ from typing import Any
 
 from engine.alignatt.policy import COMMIT_FAST_PATH, Policy
 from engine.alignatt.units import split_units
+from engine.asr.contract import Word
 from engine.evaluation.captions import erased_units, translated
 from engine.evaluation.drive import drive
 from engine.evaluation.latency import line_segments, segment_laal_s
-from engine.evaluation.recognition import Step, Timing, recognise, timed_words
+from engine.evaluation.recognition import Step, Timing, misheard_words, recognise, timed_words, vocabulary_of
 from engine.evaluation.talks import Segment
 from engine.mt.contract import Translator
 from engine.mt.session import LocalTranslationSession
@@ -49,29 +50,49 @@ class Outcome:
     releases_on_commit: int
 
 
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A segment as a recogniser hears it: its words from 0 s on, and those that it gets wrong at first."""
+
+    segment: Segment
+    words: tuple[Word, ...]
+    misheard: dict[int, str]
+
+
+def speak(segments: Sequence[Segment], source_lang: str, misheard_rate: float = 0.0) -> list[Spoken]:
+    """The segments with their words spread over their durations; `misheard_rate`: see `misheard_words`."""
+    vocabulary = vocabulary_of([segment.source for segment in segments], source_lang) if misheard_rate else ()
+    spoken = []
+    for segment in segments:
+        units = split_units(segment.source, source_lang)
+        seed = f"{segment.span.talk} {segment.span.offset_s:.3f}"
+        wrong = misheard_words(units, misheard_rate, vocabulary, seed)
+        spoken.append(Spoken(segment, timed_words(units, 0.0, segment.span.duration_s), wrong))
+    return spoken
+
+
 def captions_of(
     point: Point,
-    segment: Segment,
+    spoken: Spoken,
     translator: Translator,
     languages: tuple[str, str],
     timing: Timing,
     *,
     trace: bool = False,
 ) -> list[CaptionLine]:
-    """The captions of one segment, said from 0 s on. Raises `TranslationError`."""
+    """The captions of one segment. Raises `TranslationError`."""
     session = LocalTranslationSession(translator, point.policy, "curve", *languages, trace=trace)
-    return list(drive(session, steps_of(point, segment, languages[0], timing), languages[0]))
+    return list(drive(session, steps_of(point, spoken, timing), languages[0]))
 
 
-def steps_of(point: Point, segment: Segment, source_lang: str, timing: Timing) -> Iterator[Step]:
+def steps_of(point: Point, spoken: Spoken, timing: Timing) -> Iterator[Step]:
     """The states of recognition at which the point is asked."""
-    words = timed_words(split_units(segment.source, source_lang), 0.0, segment.span.duration_s)
-    return recognise(0, words, replace(timing, step_s=timing.step_s * point.every))
+    return recognise(0, spoken.words, replace(timing, step_s=timing.step_s * point.every), spoken.misheard)
 
 
 def run_point(
     point: Point,
-    segments: Sequence[Segment],
+    segments: Sequence[Spoken],
     translator: Translator,
     languages: tuple[str, str],
     timing: Timing,
@@ -79,9 +100,9 @@ def run_point(
 ) -> list[Outcome]:
     """Outcomes in the order of the segments. Raises `TranslationError`."""
     outcomes = []
-    for segment in segments:
-        captions = captions_of(point, segment, translator, languages, timing)
-        outcomes.append(_outcome(captions, segment, languages[1]))
+    for spoken in segments:
+        captions = captions_of(point, spoken, translator, languages, timing)
+        outcomes.append(_outcome(captions, spoken.segment, languages[1]))
         on_segment()
     return outcomes
 

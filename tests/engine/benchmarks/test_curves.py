@@ -15,7 +15,7 @@ from engine.benchmarks.curves.explain import Loss, explain, losses, worst_pair
 from engine.benchmarks.curves.grid import points_of
 from engine.benchmarks.curves.intervals import Measured, compare, interval, measure, resample_indices
 from engine.benchmarks.curves.plot import draw
-from engine.benchmarks.curves.points import Outcome, Point, run_point
+from engine.benchmarks.curves.points import Outcome, Point, run_point, speak
 from engine.benchmarks.curves.report import comparison_json, comparisons, curves_of, point_json
 from engine.benchmarks.curves.work import FinishedPoints
 from engine.evaluation.recognition import Timing
@@ -29,12 +29,13 @@ SEGMENTS = [
     Segment("it is late", "ES IST SPAT", SpokenSpan("a", 5.0, 3.0)),
     Segment("and so we part", "AND SO WE PART", SpokenSpan("b", 0.0, 4.0)),
 ]
+SPOKEN = speak(SEGMENTS, "en")
 REFERENCES = [segment.reference for segment in SEGMENTS]
 HOLD_1 = Point(Policy(name="hold_n", hold_n=1), "n=1")
 
 
 def outcomes(point: Point) -> list[Outcome]:
-    return run_point(point, SEGMENTS, ScriptedTranslator(), LANGUAGES, TIMING)
+    return run_point(point, SPOKEN, ScriptedTranslator(), LANGUAGES, TIMING)
 
 
 def made_up(name: str, laal_s: float, chrf: float, spread: float = 0.0) -> Measured:
@@ -55,6 +56,16 @@ def test_a_point_reports_text_latency_and_erasure() -> None:
     # a word a second, each released when the next one is heard, the last with the final
     assert (first.hypothesis, first.units, first.early_units, first.erased_units) == ("WE GO HOME NOW", 4, 3, 0)
     assert first.laal_s == pytest.approx(((2 - 0) + (3 - 1) + (4 - 2)) / 3)
+
+
+def test_text_that_was_misheard_stays_wrong_once_it_is_released() -> None:
+    heard = speak(SEGMENTS, "en", misheard_rate=1.0)
+    assert all(set(spoken.misheard) == set(range(len(spoken.words))) for spoken in heard)
+    hasty, patient = Point(Policy(name="hold_n", hold_n=0), "n=0"), Point(Policy(name="wait_k", wait_k=0), "k=0")
+    texts = [run_point(point, heard, ScriptedTranslator(), LANGUAGES, TIMING)[0] for point in (hasty, patient)]
+    assert texts[0].hypothesis != "WE GO HOME NOW"
+    assert texts[1].hypothesis == "WE GO HOME NOW"
+    assert texts[0].erased_units == texts[1].erased_units == 0
 
 
 def test_asking_less_often_is_slower() -> None:
@@ -103,7 +114,7 @@ def test_losing_segments_are_explained_token_by_token() -> None:
     out = StringIO()
     points = (Point(Policy(), "θ=0.5"), HOLD_1)
     console = Console(file=out, width=160)
-    explain(console, Loss(0, 12.0), SEGMENTS[0], points, ScriptedTranslator(), LANGUAGES, TIMING)
+    explain(console, Loss(0, 12.0), SPOKEN[0], points, ScriptedTranslator(), LANGUAGES, TIMING)
     text = out.getvalue()
     assert "+12.0 chrF lost" in text
     assert "0:we" in text
