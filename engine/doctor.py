@@ -6,6 +6,7 @@ import argparse
 import json
 
 from engine.host import library_versions, machine
+from engine.mt.factory import why_not
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +26,7 @@ def run(args: argparse.Namespace) -> int:
             "gpus": [list(gpu) for gpu in found.gpus],
             "models": [dict(zip(columns, row, strict=True)) for row in found.models],
             "libraries": library_versions(),
+            "broken": broken(),
         }
         print(json.dumps(report))
         return 0
@@ -32,4 +34,17 @@ def run(args: argparse.Namespace) -> int:
         print(f"{name}: {f'{size / 1e6:.0f} MB at {where}' if present else 'not here'}")
     for name, number in library_versions().items():
         print(name, number)
+    for kind, why in broken().items():
+        print(f"the {kind} translator cannot be loaded: {why}")
     return 0
+
+
+def broken() -> dict[str, str]:
+    """Why llama.cpp cannot be loaded, and why torch cannot stand in for it; empty where llama.cpp can."""
+    found = {}
+    for kind in ("llamacpp", "huggingface"):
+        why = why_not(kind)
+        if not why:
+            break
+        found[kind] = why
+    return found

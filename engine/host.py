@@ -130,8 +130,7 @@ class Host:
         if self._session:
             self._session.push(Stop())
             self._session.join(SESSION_END_S)
-        if self._models:
-            self._models.translator.close()
+        self._free()
 
     def _dispatch(self, command: Command) -> None:
         match command:
@@ -173,12 +172,17 @@ class Host:
             preset,
             command.source_lang,
             lambda fraction, text: emit(Loading("recogniser", fraction / 2, text)),
+            command.context,
         )
-        translator = _open_translator(
-            preset,
-            command,
-            lambda fraction, text: emit(Loading("translator", 0.5 + fraction / 2, text)),
-        )
+        try:
+            translator = _open_translator(
+                preset,
+                command,
+                lambda fraction, text: emit(Loading("translator", 0.5 + fraction / 2, text)),
+            )
+        except BaseException:
+            recogniser.close()  # it may hold a GPU
+            raise
         self._models = Models(command, preset, recogniser, translator)
         info = {**session_info(self._models), "load_s": round(time.monotonic() - started, 3)}
         logger.info("ready after %.1f s: %s", info["load_s"], info)
@@ -188,6 +192,7 @@ class Host:
         models, self._models = self._models, None
         if models:
             models.translator.close()
+            models.recogniser.close()
 
     def _start(self, command: Start) -> None:
         if self._models is None:
@@ -219,6 +224,8 @@ class Host:
                 configured.context, lambda state, text: self._emit(Health("translator", state, text))
             )
         policy, health = models.preset.policy, models.translator.health
+        if health.stand_in:
+            self._emit(Health("library", "stand_in", health.stand_in))
         if health.self_test == "failed" and policy.name == "alignatt":
             policy = policy.fall_back()
             text = (
@@ -257,7 +264,8 @@ def session_info(models: Models) -> dict[str, Any]:
     return {
         "model": getattr(models.translator, "model", preset.translator.model),
         "recogniser": preset.recogniser.model,
-        "seam": preset.translator.seam,
+        "adapter": preset.translator.adapter,
+        "seam": health.mode if health.stand_in else preset.translator.seam,
         "head_set": getattr(models.translator, "head_set_name", preset.translator.heads),
         "policy": asdict(preset.policy),
         "capture_mode": health.mode,

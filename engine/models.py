@@ -72,6 +72,29 @@ def describe() -> list[ModelInfo]:
     return [_describe(model) for model in PACKAGED.values()]
 
 
+def sha256_of(path: Path) -> str:
+    """Checksum of a file, in hexadecimal. Raises `OSError`."""
+    digest = hashlib.sha256()
+    for block in _blocks(path):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def checksum(model: str, path: Path) -> str:
+    """The sha256 of a model that `resolve` has found: known of packaged ones, computed of a file of the user's.
+
+    "" for a folder. Raises `ModelError` when the file cannot be read.
+    """
+    if model in PACKAGED and PACKAGED[model].single:
+        return PACKAGED[model].files[0].sha256
+    if not path.is_file():
+        return ""
+    try:
+        return sha256_of(path)
+    except OSError as error:
+        raise ModelError(f"The weights in {path} cannot be read: {error.strerror or error}.") from error
+
+
 def cache_folder() -> Path:
     """Where joined and converted weights are kept; they can be made again at any time."""
     return user_cache_path("surtitle", appauthor=False) / "models"

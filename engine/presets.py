@@ -37,7 +37,11 @@ class _Strict(BaseModel):
 
 
 class RecogniserPreset(_Strict):
-    """Which recogniser, and its streaming values. `chunk_ms`: new audio between two decodes."""
+    """Which recogniser, and its streaming values. `chunk_ms`: new audio between two decodes.
+
+    The last three are of the kind `qwen`: the model that gives words their times, whether the language is found by the
+    recogniser instead of taken from the pair, and whether vLLM runs it without compiling.
+    """
 
     kind: Literal["whisper", "qwen"]
     model: str
@@ -46,11 +50,16 @@ class RecogniserPreset(_Strict):
     silence_ms: int = Field(default=700, ge=200, le=5000)
     max_tail_s: float = Field(default=12.0, gt=1, le=28)
     threads: int = Field(default=1, ge=1, le=64)
+    aligner: str = ""
+    detect_language: bool = False
+    asr_vllm_enforce_eager: bool = False
 
 
 class TranslatorPreset(_Strict):
     """Which translator and how it runs. `seam` is the way rows are captured; names of the published system are kept.
 
+    `adapter`: a name in `resources/adapters` or a folder; the prompt is then the adapter's. `quantise` and
+    `output_tokens` are of the Hugging Face seams on the CPU: int8 weights, and an output layer of Latin-script tokens.
     The last three are of the kind `remote`: the server's address, a file that holds its token, and the preset that the
     server must be running (empty: any).
     """
@@ -59,10 +68,13 @@ class TranslatorPreset(_Strict):
     model: str
     seam: Literal["cb_eval", "hf_eager", "hf_qk_fast", "vllm_tap", "remote"]
     heads: str
-    prompt: Literal["few_shot", "chat"] = "chat"
+    prompt: Literal["few_shot", "chat", "talks"] = "chat"
+    adapter: str = ""
     threads: int = Field(default=1, ge=1, le=64)
     device: str = Field(default="auto", pattern=r"^(auto|cpu|cuda(:\d+)?)$")  # this and dtype: of the huggingface seams
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    quantise: Literal["none", "int8"] = "none"
+    output_tokens: Literal["all", "latin"] = "all"
     context_tokens: int = Field(default=1024, ge=256, le=131072)
     max_history_utterances: int = Field(default=0, ge=0, le=16)
     mt_vllm_enforce_eager: bool = False

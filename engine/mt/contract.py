@@ -37,7 +37,8 @@ class Source:
 class CaptureHealth:
     """Counters of one translator's attention rows, and the mode it runs in.
 
-    `reason`: why it is not a better mode; "" when it is the one that was asked for.
+    `reason`: why it is not a better mode; "" when it is the one that was asked for. `stand_in`: a sentence that says
+    which translator takes the place of the preset's, and why; "" when it is the preset's own.
     """
 
     mode: str = "eager"
@@ -46,6 +47,7 @@ class CaptureHealth:
     rows_missing: int = 0
     rows_nonfinite: int = 0
     reason: str = ""
+    stand_in: str = ""
 
     @property
     def bad_rate(self) -> float:

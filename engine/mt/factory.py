@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +10,8 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.alignatt.heads import HeadSet, load_head_set
-from engine.models import cache_folder, resolve
+from engine.models import cache_folder, checksum, resolve
+from engine.mt.adapter import GGUF, SAFETENSORS, Adapter, load_adapter
 from engine.mt.contract import Progress, TranslationError, Translator
 from engine.presets import Preset, resources
 
@@ -19,6 +21,8 @@ logger = logging.getLogger("surtitle.mt")
 _WEIGHTS, _LOADED = 0.6, 0.9
 
 _EXTRAS = {"huggingface": "torch", "vllm": "gpu"}
+_MODULES = {"llamacpp": "engine.mt.llamacpp", "huggingface": "engine.mt.huggingface"}
+_FAST_ON_TORCH = {"quantise": "int8", "output_tokens": "latin"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,12 @@ class Order:
     source_lang: str
     target_lang: str
     progress: Progress
+    adapter: Adapter | None = None
+
+    @property
+    def prompt(self) -> str:
+        """The prompt layout: an adapter knows only the one that it was trained with."""
+        return self.adapter.prompt if self.adapter else self.preset.translator.prompt
 
     @property
     def heads(self) -> tuple[tuple[int, int], ...]:
@@ -58,48 +68,86 @@ class _Local(Translator, Protocol):
 def create_translator(preset: Preset, source_lang: str, target_lang: str, progress: Progress) -> Translator:
     """The translator of a preset, warm for a language pair. `progress` is told fractions in [0, 1] and what happens.
 
-    Logs a note when the model's shared heads stand in for those of the direction. Raises `TranslationError`,
-    `HeadSetError` or `ModelError`, each with one sentence.
+    Logs a note when the model's shared heads stand in for those of the direction. Where llama.cpp cannot be loaded the
+    same model runs on torch: that is logged and noted in `health`. Raises `TranslationError`, `HeadSetError` or
+    `ModelError`, each with one sentence.
     """
+    preset, stand_in = _runnable(preset)
     wanted = preset.translator
     opener = _OPENERS.get(wanted.kind)
     if opener is None:
         extra = _EXTRAS.get(wanted.kind)
         how = f": it needs pip install 'surtitle[{extra}]'" if extra else ""
         raise TranslationError(f"The {wanted.kind} translator of preset '{preset.id}' is not available here{how}.")
+    adapter = load_adapter(wanted.adapter) if wanted.adapter else None
+    if adapter:
+        adapter.check_pair(source_lang, target_lang)
     direction = f"{source_lang}-{target_lang}"
     head_set, note = load_head_set(resources() / "heads" / wanted.heads, direction)
     if note:
         logger.warning("%s", note)
     path = resolve(wanted.model, lambda fraction, text: progress(_WEIGHTS * fraction, text))
+    if adapter:
+        adapter.check_base(path, checksum(wanted.model, path))
 
     def loading(fraction: float, text: str) -> None:
         progress(_WEIGHTS + (_LOADED - _WEIGHTS) * fraction, text)
 
-    translator = opener(Order(preset, path, head_set, source_lang, target_lang, loading))
+    translator = opener(Order(preset, path, head_set, source_lang, target_lang, loading, adapter))
+    translator.health.stand_in = stand_in
     progress(1.0, f"{wanted.model} is ready")
     return translator
+
+
+def _runnable(preset: Preset) -> tuple[Preset, str]:
+    """The preset, or one that runs its model on torch where llama.cpp cannot be loaded, with a sentence that says so.
+
+    Raises `TranslationError` where torch is missing as well.
+    """
+    if preset.translator.kind != "llamacpp":
+        return preset, ""
+    missing = why_not("llamacpp")
+    if not missing:
+        return preset, ""
+    if missing_too := why_not("huggingface"):
+        raise TranslationError(
+            f"llama-cpp-python cannot be loaded ({missing}), nor torch and transformers in its place ({missing_too}): "
+            "install a C++ compiler (g++) and run `make demo` again, or pip install 'surtitle[torch]'."
+        )
+    stand_in = (
+        f"llama-cpp-python cannot be loaded ({missing}): the same model runs on torch instead, more slowly; to mend "
+        "it, install a C++ compiler (g++) and run `make demo` again."
+    )
+    logger.warning("%s", stand_in)
+    instead = {"kind": "huggingface", "seam": "hf_qk_fast", **_FAST_ON_TORCH}
+    return preset.model_copy(update={"translator": preset.translator.model_copy(update=instead)}), stand_in
+
+
+def why_not(kind: str) -> str:
+    """Why a kind of local translator cannot be loaded here, "" when it can."""
+    try:
+        importlib.import_module(_MODULES[kind])
+    except (ImportError, OSError, RuntimeError) as error:
+        return str(error).rstrip(".")
+    return ""
 
 
 def _open_llamacpp(order: Order) -> Translator:
     wanted = order.preset.translator
     if wanted.seam != "cb_eval":
         raise TranslationError(f"llama.cpp has no seam '{wanted.seam}'; set translator.seam to cb_eval.")
-    try:
-        from engine.mt.llamacpp import LlamaCppTranslator
-    except (ImportError, OSError, RuntimeError) as error:
-        raise TranslationError(
-            f"llama-cpp-python cannot be loaded ({error}): run `make demo`, or pip install 'surtitle[laptop]'."
-        ) from error
+    from engine.mt.llamacpp import LlamaCppTranslator
+
     translator = LlamaCppTranslator(
         order.path,
-        wanted.prompt,
+        order.prompt,
         order.heads,
         order.head_set.query_row,
         threads=wanted.threads,
         n_ctx=wanted.context_tokens,
         progress=order.progress,
         head_set_name=order.head_set_name,
+        adapter=order.adapter.file(GGUF) if order.adapter else None,
     )
     return _made_ready(order, translator)
 
@@ -118,7 +166,7 @@ def _open_huggingface(order: Order) -> Translator:
         ) from error
     translator = HuggingFaceTranslator(
         order.path,
-        wanted.prompt,
+        order.prompt,
         order.heads,
         order.head_set.query_row,
         seam=wanted.seam,
@@ -129,6 +177,7 @@ def _open_huggingface(order: Order) -> Translator:
         n_ctx=wanted.context_tokens,
         progress=order.progress,
         head_set_name=order.head_set_name,
+        adapter=(order.adapter.file(SAFETENSORS), order.adapter.scale) if order.adapter else None,
     )
     return _made_ready(order, translator)
 
@@ -137,6 +186,11 @@ def _open_vllm(order: Order) -> Translator:
     wanted = order.preset.translator
     if wanted.seam != "vllm_tap":
         raise TranslationError(f"vLLM has no seam '{wanted.seam}'; set translator.seam to vllm_tap.")
+    if order.adapter:
+        raise TranslationError(
+            f"The adapter '{order.adapter.name}' works in llama.cpp and transformers, not in vLLM: set "
+            "translator.adapter to ''."
+        )
     from engine.mt.vllm import VllmTranslator
 
     translator = VllmTranslator(

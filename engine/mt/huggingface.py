@@ -17,9 +17,10 @@ from engine.mt import hf_weights, qk_capture
 from engine.mt.attention_spec import AttentionSpecError, describe
 from engine.mt.contract import Cancel, CaptureHealth, Progress, Source, TranslationError
 from engine.mt.drafting import Generated, Prepared, as_draft, next_token, no_draft, prepare
+from engine.mt.hf_adapter import merge
 from engine.mt.hf_cache import CachedText, SessionCaches, cache_keyword
 from engine.mt.hf_tokens import HfTokens
-from engine.mt.prompt import ChatLayout, FewShotLayout, PromptLayout
+from engine.mt.prompt import PromptLayout, layout_of
 from engine.mt.rows import stack_rows, unit_masses
 
 logger = logging.getLogger("surtitle.mt")
@@ -38,7 +39,8 @@ class HuggingFaceTranslator:
 
     `seam`: "hf_eager" or "hf_qk_fast". `heads`: (layer, head)s whose mean is a token's row, None for every head whose
     layer computes its own keys. `query_row`: "predicting" or "own", see `HeadSet`. `device`: "cpu", "cuda", "cuda:1"
-    or "auto"; `dtype`: "float32", "bfloat16", or "auto". `threads` holds for the whole process; None leaves torch's
+    or "auto"; `dtype`: "float32", "bfloat16", or "auto". `adapter`: file and scale of a LoRA adapter, see `hf_adapter`.
+    `threads` holds for the whole process; None leaves torch's
     choice. The attributes `heads` (in the order of `teacher_force`), `geometry` (layers, query heads of a layer) and
     `architecture` are as read from the model. One lock: a draft of one session waits for that of another. Raises
     `TranslationError` for an unusable model and for heads that it does not have or that share another layer's keys.
@@ -62,6 +64,7 @@ class HuggingFaceTranslator:
         sessions: int = 8,
         progress: Progress | None = None,
         head_set_name: str = "",
+        adapter: tuple[Path, float] | None = None,
     ) -> None:
         if query_row not in ("predicting", "own") or seam not in SEAMS:
             raise ValueError(f"query_row {query_row!r}, seam {seam!r}")
@@ -72,13 +75,15 @@ class HuggingFaceTranslator:
         loaded = hf_weights.load(
             path, dtype=dtype, device=device, implementation=SEAMS[seam].implementation, cache=cache, progress=progress
         )
+        if adapter is not None:
+            merge(loaded.model, *adapter)
         self._name = path.name
         self._model = loaded.model
         self._cache_option = cache_keyword(loaded.model)
         self._device, self._dtype = device, dtype
         self._n_ctx = min(n_ctx, loaded.max_positions)
         self._tokens = HfTokens(loaded.tokeniser, loaded.model_type, loaded.end_ids)
-        self._layout: PromptLayout = FewShotLayout() if prompt == "few_shot" else ChatLayout(self._tokens.chat_template)
+        self._layout: PromptLayout = layout_of(prompt, self._tokens.chat_template)
         self._own_row = query_row == "own"
         self._open_seam(seam, heads)
         self._caches = SessionCaches(sessions)

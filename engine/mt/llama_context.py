@@ -13,6 +13,7 @@ import os
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from llama_cpp import llama_cpp as api
@@ -49,7 +50,8 @@ def _start_backend() -> None:
 class LlamaContext:
     """See the module. `heads`: (layer, head)s whose rows `decode` reads; None for all of the model.
 
-    Raises `TranslationError` when the file is no usable model, memory is short, or the model lacks a head.
+    `adapter`: a LoRA adapter in GGUF form, applied at its own scale. Raises `TranslationError` when a file is no
+    usable model or adapter, memory is short, or the model lacks a head.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class LlamaContext:
         n_ctx: int,
         n_batch: int,
         progress: Progress | None = None,
+        adapter: Path | None = None,
     ) -> None:
         self.path = path
         self._context: int | None = None
@@ -74,7 +77,8 @@ class LlamaContext:
             self.heads = _checked_heads(heads, self.n_layer, self.n_head, path)
             self._capture = _make_capture(self.heads)
             self.n_ctx, self.n_batch = n_ctx, min(n_batch, n_ctx)
-            self._open_context(threads)
+            lora = None if adapter is None else _load_adapter(self._model, adapter)
+            self._open_context(threads, lora)
         except BaseException:
             api.llama_model_free(self._model)
             raise
@@ -86,7 +90,7 @@ class LlamaContext:
         self.ids: list[int] = []
         self._row_error_logged = False
 
-    def _open_context(self, threads: int) -> None:
+    def _open_context(self, threads: int, lora: Any) -> None:
         params = api.llama_context_default_params()
         params.n_ctx, params.n_seq_max = self.n_ctx, 1
         # One micro-batch a decode: each soft-max node then holds the rows of all its tokens.
@@ -101,6 +105,11 @@ class LlamaContext:
                 f"There is not enough memory for {self.path.name} with a context of {self.n_ctx} tokens; "
                 "close other programs or choose a smaller context."
             )
+        if lora is not None:
+            one = (ctypes.c_float * 1)(1.0)  # times alpha / rank, which the file says
+            if api.llama_set_adapters_lora(self._context, (type(lora) * 1)(lora), 1, one):
+                api.llama_free(self._context)
+                raise TranslationError(f"llama.cpp does not apply an adapter to {self.path.name}.")
         self._memory = api.llama_get_memory(self._context)
         self._batch = api.llama_batch_init(self.n_batch, 0, 1)
 
@@ -282,6 +291,16 @@ def _load_model(path: Path, progress: Progress | None) -> int:
         api.llama_model_free(model)
         raise TranslationError(f"{path.name} is not a decoder-only language model; choose another model.")
     return int(model)
+
+
+def _load_adapter(model: int, path: Path) -> Any:
+    """The adapter, freed with its model."""
+    _complaints.clear()
+    lora = api.llama_adapter_lora_init(model, os.fsencode(path))
+    if not lora:  # a null pointer object, never None
+        why = "; ".join(_complaints).rpartition("failed to apply lora adapter: ")[2].strip().rstrip(".")
+        raise TranslationError(f"The adapter file {path} does not fit the model: {why or 'it does not load'}.")
+    return lora
 
 
 def _metadata(model: int, key: str) -> str:

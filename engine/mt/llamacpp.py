@@ -14,7 +14,7 @@ from engine.alignatt.draft import Draft
 from engine.mt.contract import Cancel, CaptureHealth, Progress, Source, TranslationError
 from engine.mt.drafting import Generated, Prepared, as_draft, next_token, no_draft, prepare
 from engine.mt.llama_context import LlamaContext
-from engine.mt.prompt import ChatLayout, FewShotLayout, PromptLayout
+from engine.mt.prompt import PromptLayout, layout_of
 from engine.mt.rows import stack_rows, unit_masses
 
 logger = logging.getLogger("surtitle.mt")
@@ -27,8 +27,9 @@ class LlamaCppTranslator:
     """`Translator` over a GGUF file. One lock: a draft of one session waits for that of another.
 
     `heads`: (layer, head)s whose mean is a token's row, None for every head. `query_row`: "predicting" or "own",
-    see `HeadSet`. The fixed part of the prompt and whatever else two prompts share stay in the KV cache.
-    Raises `TranslationError` for an unusable file and for heads that the model does not have.
+    see `HeadSet`. `adapter`: a LoRA adapter in GGUF form. The fixed part of the prompt and whatever else two prompts
+    share stay in the KV cache. Raises `TranslationError` for an unusable file and for heads that the model does not
+    have.
     """
 
     supports_shared_kv = True  # rows are what every layer attended to, whoever computed its keys
@@ -45,13 +46,14 @@ class LlamaCppTranslator:
         n_batch: int = BATCH_TOKENS,
         progress: Progress | None = None,
         head_set_name: str = "",
+        adapter: Path | None = None,
     ) -> None:
         if query_row not in ("predicting", "own"):
             raise ValueError(f"query_row {query_row!r}")
-        self._context = LlamaContext(path, heads, threads=threads, n_ctx=n_ctx, n_batch=n_batch, progress=progress)
-        self._layout: PromptLayout = (
-            FewShotLayout() if prompt == "few_shot" else ChatLayout(self._context.chat_template)
+        self._context = LlamaContext(
+            path, heads, threads=threads, n_ctx=n_ctx, n_batch=n_batch, progress=progress, adapter=adapter
         )
+        self._layout: PromptLayout = layout_of(prompt, self._context.chat_template)
         self._own_row = query_row == "own"
         self._lock = threading.Lock()
         self._owner: tuple[str, int] | None = None

@@ -23,6 +23,8 @@ Message = tuple[str, str]
 ChatTemplate = Callable[[Sequence[Message]], str]
 Tokenise = Callable[["Prompt"], "Tokens"]
 
+TALKS_TARGETS = ("de", "fr", "es", "it")
+
 _LINE_BREAKS = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]+")
 _SLOT = "\ue000{}\ue001"
 _SLOTS = re.compile("\ue000(\\d+)\ue001")
@@ -148,6 +150,34 @@ def _pair(names: tuple[str, str], pair: tuple[str, str]) -> str:
     return f"{names[0]}: {source}\n{names[1]}: {target}\n"
 
 
+@dataclass(frozen=True, slots=True)
+class TalksLayout:
+    """For a model adapted to talks: the two languages, the source and the target's label, and no examples.
+
+    Described in `resources/adapters/README.md`; an adapter is trained on exactly this text.
+    """
+
+    layout_id: str = "talks-1"
+    target_lead: str = " "
+
+    def render(self, source: Source) -> Prompt:
+        """See `PromptLayout`. Context and earlier utterances stand between the header and the source."""
+        names = language_name(source.source_lang), language_name(source.target_lang)
+        if source.source_lang != "en" or source.target_lang not in TALKS_TARGETS:
+            raise TranslationError(
+                f"The talks prompt does not translate {names[0]} to {names[1]}; choose a chat model."
+            )
+        text = _Builder()
+        fixed = text.add(f"{names[0]} to {names[1]}\n")[1]
+        if source.context:
+            text.add(f"Context: {one_line(source.context)}\n")
+        text.add("".join(_pair(names, pair) for pair in source.history))
+        text.add(f"{names[0]}: ")
+        spans = text.add_units(source)
+        text.add(f"\n{names[1]}:")
+        return text.prompt(spans, fixed)
+
+
 _INSTRUCTION = (
     "Translate live speech from {source} to {target}. "
     "Answer only with the {target} translation, on one line. "
@@ -190,6 +220,13 @@ class ChatLayout:
         spans = text.add_units(source)
         text.add(pieces[-1].rstrip(" "), control=True)
         return text.prompt(spans, fixed)
+
+
+def layout_of(prompt: str, template: ChatTemplate) -> PromptLayout:
+    """The layout that presets and adapters name; `template` serves the chat prompt alone."""
+    if prompt == "few_shot":
+        return FewShotLayout()
+    return TalksLayout() if prompt == "talks" else ChatLayout(template)
 
 
 def gemma_turns(messages: Sequence[Message]) -> str:

@@ -24,7 +24,7 @@ from engine.capture.start import start
 from engine.mt.contract import Cancel, CaptureHealth, Progress, Source, TranslationError
 from engine.mt.drafting import Generated, Prepared, as_draft, next_token, no_draft, prepare
 from engine.mt.hf_tokens import HfTokens
-from engine.mt.prompt import ChatLayout, FewShotLayout, PromptLayout
+from engine.mt.prompt import PromptLayout, layout_of
 from engine.mt.rows import stack_rows, unit_masses
 from engine.presets import load_preset, preset_ids
 
@@ -64,7 +64,7 @@ class VllmTranslator:
             raise ValueError(f"query_row {query_row!r}")
         folder = _folder(path, cache, progress)
         self._tokens, self._stop_ids, text_config = _vocabulary(folder)
-        self._layout: PromptLayout = FewShotLayout() if prompt == "few_shot" else ChatLayout(self._tokens.chat_template)
+        self._layout: PromptLayout = layout_of(prompt, self._tokens.chat_template)
         self._own_row = query_row == "own"
         self.head_set_name = head_set_name
         self.architecture = str((text_config.architectures or [type(text_config).__name__])[0])

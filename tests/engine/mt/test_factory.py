@@ -13,6 +13,8 @@ from engine.models import ModelError
 from engine.mt import factory
 from engine.mt.contract import Source, TranslationError, Translator
 from engine.presets import Preset, load_preset, resources
+from tests.engine.mt.adapters import describe
+from tests.engine.mt.scripted import ScriptedTranslator
 
 
 def laptop(**overrides: Any) -> Preset:
@@ -81,13 +83,95 @@ def test_a_translator_that_is_not_here_names_its_extra(kind: str, extra: str, mo
         create(laptop(kind=kind))
 
 
-def test_llama_cpp_that_cannot_be_loaded_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+class Opened(ScriptedTranslator):
+    """A translator by script that remembers what it was made from."""
+
+    def __init__(self, order: factory.Order) -> None:
+        super().__init__()
+        self.order = order
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[factory.Order]:
+    """What translators were ordered; none is loaded."""
+    orders: list[factory.Order] = []
     monkeypatch.setattr(factory, "resolve", lambda model, progress: Path(model))
+
+    def order(made: factory.Order) -> Translator:
+        orders.append(made)
+        return Opened(made)
+
+    monkeypatch.setattr(factory, "_OPENERS", dict.fromkeys(("llamacpp", "huggingface", "vllm"), order))
+    return orders
+
+
+def test_torch_stands_in_for_llama_cpp(
+    opened: list[factory.Order], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(factory, "why_not", lambda kind: "No module named 'llama_cpp'" if kind == "llamacpp" else "")
+    translator = create(laptop(adapter=""))
+    wanted = opened[0].preset.translator
+    assert (wanted.kind, wanted.seam, wanted.model) == ("huggingface", "hf_qk_fast", "gemma-3-270m")
+    assert (wanted.quantise, wanted.output_tokens) == ("int8", "latin")
+    sentence = translator.health.stand_in
+    assert "llama-cpp-python cannot be loaded (No module named 'llama_cpp')" in sentence
+    assert "runs on torch instead, more slowly" in sentence
+    assert sentence in caplog.text
+
+
+def test_what_can_be_loaded_needs_no_stand_in(opened: list[factory.Order], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(factory, "why_not", lambda kind: "")
+    assert create(laptop(adapter="")).health.stand_in == ""
+    assert opened[0].preset == laptop(adapter="")
+
+
+def test_neither_llama_cpp_nor_torch_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "engine.mt.llamacpp", None)
+    monkeypatch.setitem(sys.modules, "engine.mt.huggingface", None)
     with pytest.raises(
-        TranslationError, match=r"llama-cpp-python cannot be loaded .* pip install 'surtitle\[laptop\]'\.$"
+        TranslationError,
+        match=r"^llama-cpp-python cannot be loaded .*, nor torch .*\(g\+\+\) .*`make demo` .*surtitle\[torch\]'\.$",
     ):
         create(laptop())
+
+
+@pytest.fixture
+def adapter(tmp_path: Path) -> Path:
+    """A description of an adapter, without its files."""
+    describe(tmp_path, languages=("en-de",))
+    return tmp_path
+
+
+def test_an_adapter_brings_its_prompt(opened: list[factory.Order], adapter: Path) -> None:
+    create(laptop(adapter=str(adapter), prompt="few_shot"))
+    create(laptop(adapter="", prompt="few_shot"))
+    assert [order.prompt for order in opened] == ["talks", "few_shot"]
+    assert opened[0].adapter is not None
+    assert opened[0].adapter.folder == adapter
+
+
+def test_an_adapter_refuses_other_languages_before_anything_is_loaded(
+    opened: list[factory.Order], adapter: Path
+) -> None:
+    with pytest.raises(TranslationError, match="does not translate en-fr, only en-de"):
+        factory.create_translator(laptop(adapter=str(adapter)), "en", "fr", lambda fraction, text: None)
+    assert not opened
+
+
+def test_an_adapter_refuses_other_weights_before_anything_is_loaded(
+    opened: list[factory.Order], adapter: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.gguf"
+    own.write_bytes(b"GGUF")
+    with pytest.raises(TranslationError, match=r"with sha256 a5fd3b62230a…, but .*own.gguf has b83633aa7853…"):
+        create(laptop(adapter=str(adapter), model=str(own)))
+    assert not opened
+
+
+def test_an_adapter_does_not_work_in_vllm(monkeypatch: pytest.MonkeyPatch, adapter: Path) -> None:
+    monkeypatch.setattr(factory, "resolve", lambda model, progress: Path(model))
+    with pytest.raises(TranslationError, match=r"'random' works in llama\.cpp and transformers, not in vLLM"):
+        create(laptop(adapter=str(adapter), kind="vllm", seam="vllm_tap"))
 
 
 def test_transformers_that_cannot_be_loaded_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,15 +17,17 @@ from engine.mt.prompt import (
     Prompt,
     PromptLayout,
     Span,
+    TalksLayout,
     Tokens,
     byte_spans,
     chatml_turns,
     fit,
     gemma_turns,
+    layout_of,
     unit_of_tokens,
 )
 
-LAYOUTS: list[PromptLayout] = [FewShotLayout(), ChatLayout(gemma_turns), ChatLayout(chatml_turns)]
+LAYOUTS: list[PromptLayout] = [FewShotLayout(), TalksLayout(), ChatLayout(gemma_turns), ChatLayout(chatml_turns)]
 WELL = ("Well,", "yes,", "of", "course,")
 words = st.text(st.characters(exclude_categories=("Cs",), exclude_characters=" "), min_size=1, max_size=8)
 
@@ -152,6 +154,28 @@ def test_a_template_that_loses_or_moves_messages_is_refused(broken: object) -> N
 
     with pytest.raises(TranslationError, match="chat template"):
         ChatLayout(template).render(source())
+
+
+def test_the_talks_prompt_is_short() -> None:
+    prompt = TalksLayout().render(source(("So", "what?")))
+    assert prompt.text == "English to German\nEnglish: So what?\nGerman:"
+    assert prompt.text[: prompt.fixed_prefix_chars] == "English to German\n"
+    assert prompt.stop == ("\n",)
+    around = TalksLayout().render(source(("So", "what?"), "it", "Bees\nand honey", ((" One. ", "Uno."),)))
+    assert around.text == (
+        "English to Italian\nContext: Bees and honey\nEnglish: One.\nItalian: Uno.\nEnglish: So what?\nItalian:"
+    )
+
+
+@pytest.mark.parametrize(("source_lang", "target_lang"), [("en", "cs"), ("en", "zh"), ("de", "en"), ("en", "en")])
+def test_the_talks_prompt_knows_four_directions(source_lang: str, target_lang: str) -> None:
+    with pytest.raises(TranslationError, match="does not translate"):
+        TalksLayout().render(Source(WELL, source_lang, target_lang))
+
+
+@pytest.mark.parametrize(("name", "layout_id"), [("few_shot", "few_shot-1"), ("talks", "talks-1"), ("chat", "chat-1")])
+def test_layouts_have_names(name: str, layout_id: str) -> None:
+    assert layout_of(name, gemma_turns).layout_id == layout_id
 
 
 # ------------------------------------------------------------ fit
