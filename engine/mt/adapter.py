@@ -9,49 +9,49 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engine.models import sha256_of
 from engine.mt.contract import TranslationError
+from engine.mt.prompt import PROMPTS
 from engine.presets import resources
 
 GGUF, SAFETENSORS = "adapter.gguf", "adapter.safetensors"
 _SHOWN = 12  # letters of a checksum in a sentence
+_SHA256 = r"^[0-9a-f]{64}$"
 
 
-class _Base(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    file: str
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
-
-
-class _Description(BaseModel):
-    """`adapter.toml`; other keys are notes for people."""
+class _Note(BaseModel):
+    """`adapter.toml`; other keys are notes for people. `base` is the name of the file that it changes."""
 
     model_config = ConfigDict(frozen=True)
 
     name: str
-    prompt: Literal["few_shot", "chat", "talks"]
+    base: str
+    base_sha256: str = Field(pattern=_SHA256)
     rank: int = Field(ge=1, le=1024)
     alpha: float = Field(gt=0, allow_inf_nan=False)
+    layout: str
+    source: str
     languages: tuple[str, ...] = Field(min_length=1)
-    base: _Base
-    sha256: dict[str, str]
+    gguf_sha256: str = Field(pattern=_SHA256)
+    safetensors_sha256: str = Field(pattern=_SHA256)
 
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """One adapter. `scale` multiplies B·A; `languages` are pairs such as "en-de"; `prompt` is a preset value."""
+    """One adapter. `scale` multiplies B·A; `pairs` are such as "en-de"; `prompt` is the preset value of its layout.
+
+    `sha256`: what each of its files must have.
+    """
 
     name: str
     folder: Path
     prompt: str
     rank: int
     alpha: float
-    languages: tuple[str, ...]
+    pairs: tuple[str, ...]
     base_file: str
     base_sha256: str
     sha256: dict[str, str]
@@ -62,10 +62,10 @@ class Adapter:
 
     def check_pair(self, source_lang: str, target_lang: str) -> None:
         """Raises `TranslationError` for languages it was not trained for."""
-        if f"{source_lang}-{target_lang}" not in self.languages:
+        if f"{source_lang}-{target_lang}" not in self.pairs:
             raise TranslationError(
                 f"The adapter '{self.name}' does not translate {source_lang}-{target_lang}, only "
-                f"{', '.join(self.languages)}: choose one of them, or set translator.adapter to ''."
+                f"{', '.join(self.pairs)}: choose one of them, or set translator.adapter to ''."
             )
 
     def check_base(self, path: Path, sha256: str) -> None:
@@ -80,7 +80,7 @@ class Adapter:
     def file(self, name: str) -> Path:
         """The path of `GGUF` or `SAFETENSORS`, its content checked. Raises `TranslationError`."""
         path = self.folder / name
-        expected = self.sha256.get(name)
+        expected = self.sha256[name]
         try:
             found = sha256_of(path)
         except OSError as error:
@@ -89,10 +89,9 @@ class Adapter:
                 f"'{self.name}'."
             ) from error
         if found != expected:
-            told = f"expected {expected[:_SHOWN]}…" if expected else "adapter.toml names none"
             raise TranslationError(
-                f"The adapter file {path} is damaged (sha256 {found[:_SHOWN]}…, {told}): reinstall the adapter "
-                f"'{self.name}'."
+                f"The adapter file {path} is damaged (sha256 {found[:_SHOWN]}…, expected {expected[:_SHOWN]}…): "
+                f"reinstall the adapter '{self.name}'."
             )
         return path
 
@@ -105,7 +104,7 @@ def load_adapter(name: str) -> Adapter:
     folder = _folder(name)
     path = folder / "adapter.toml"
     try:
-        found = _Description.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        found = _Note.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise TranslationError(f"The adapter {path} cannot be read: {error.strerror or error}.") from error
     except ValidationError as error:
@@ -114,16 +113,22 @@ def load_adapter(name: str) -> Adapter:
         raise TranslationError(f"The adapter {path} is not valid at '{where}': {first['msg']}.") from error
     except ValueError as error:
         raise TranslationError(f"The adapter {path} is not valid: {error}.") from error
+    prompt = PROMPTS.get(found.layout)
+    if prompt is None:
+        raise TranslationError(
+            f"The adapter {path} needs the prompt layout '{found.layout}', but this program has {', '.join(PROMPTS)}: "
+            "update one of the two."
+        )
     return Adapter(
         name=found.name,
         folder=folder,
-        prompt=found.prompt,
+        prompt=prompt,
         rank=found.rank,
         alpha=found.alpha,
-        languages=found.languages,
-        base_file=found.base.file,
-        base_sha256=found.base.sha256,
-        sha256=found.sha256,
+        pairs=tuple(f"{found.source}-{language}" for language in found.languages),
+        base_file=found.base,
+        base_sha256=found.base_sha256,
+        sha256={GGUF: found.gguf_sha256, SAFETENSORS: found.safetensors_sha256},
     )
 
 

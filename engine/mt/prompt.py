@@ -23,6 +23,7 @@ Message = tuple[str, str]
 ChatTemplate = Callable[[Sequence[Message]], str]
 Tokenise = Callable[["Prompt"], "Tokens"]
 
+CHAT_LAYOUT = "chat-1"
 TALKS_TARGETS = ("de", "fr", "es", "it")
 
 _LINE_BREAKS = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]+")
@@ -195,7 +196,7 @@ class ChatLayout:
     """
 
     template: ChatTemplate
-    layout_id: str = "chat-1"
+    layout_id: str = CHAT_LAYOUT
     target_lead: str = field(default="", init=False)
 
     def render(self, source: Source) -> Prompt:
@@ -222,8 +223,12 @@ class ChatLayout:
         return text.prompt(spans, fixed)
 
 
+# layout: its name in presets
+PROMPTS = {FewShotLayout().layout_id: "few_shot", TalksLayout().layout_id: "talks", CHAT_LAYOUT: "chat"}
+
+
 def layout_of(prompt: str, template: ChatTemplate) -> PromptLayout:
-    """The layout that presets and adapters name; `template` serves the chat prompt alone."""
+    """The layout of a preset's `prompt`; `template` serves the chat prompt alone."""
     if prompt == "few_shot":
         return FewShotLayout()
     return TalksLayout() if prompt == "talks" else ChatLayout(template)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from engine.packaged import PACKAGED
 
 GEMMA_SHA256 = PACKAGED["gemma-3-270m"].files[0].sha256
-PAIRS = ("en-de", "en-fr", "en-es", "en-it")
+TARGETS = ("de", "fr", "es", "it")
 # transformers' module, the name of llama.cpp, and (out, in) of Gemma 3 270M
 MODULES = {
     "self_attn.q_proj": ("attn_q", 1024, 640),
@@ -47,9 +47,9 @@ def write_adapter(
     alpha: float = 16.0,
     strength: float = 0.02,
     seed: int = 0,
-    prompt: str = "talks",
+    layout: str = "talks-1",
     base_sha256: str = GEMMA_SHA256,
-    languages: Sequence[str] = PAIRS,
+    languages: Sequence[str] = TARGETS,
     name: str = "random",
 ) -> Path:
     """A whole adapter for the packaged Gemma; returns its folder. Needs `gguf` and `safetensors`."""
@@ -57,7 +57,7 @@ def write_adapter(
     matrices = random_matrices(rank, strength, seed)
     _write_gguf(folder / "adapter.gguf", matrices, alpha)
     _write_safetensors(folder / "adapter.safetensors", matrices)
-    describe(folder, rank, alpha, prompt, base_sha256, languages, name)
+    describe(folder, rank, alpha, layout, base_sha256, languages, name)
     return folder
 
 
@@ -65,31 +65,29 @@ def describe(
     folder: Path,
     rank: int = 8,
     alpha: float = 16.0,
-    prompt: str = "talks",
+    layout: str = "talks-1",
     base_sha256: str = GEMMA_SHA256,
-    languages: Sequence[str] = PAIRS,
+    languages: Sequence[str] = TARGETS,
     name: str = "random",
 ) -> None:
     """Write `adapter.toml` for the two files as they lie there."""
-    sums = {
-        file: hashlib.sha256((folder / file).read_bytes()).hexdigest()
-        for file in ("adapter.gguf", "adapter.safetensors")
-        if (folder / file).is_file()
-    }
     lines = [
         f'name = "{name}"',
-        f'prompt = "{prompt}"',
+        'base = "gemma-3-270m-q4_k_m.gguf"',
+        f'base_sha256 = "{base_sha256}"',
         f"rank = {rank}",
         f"alpha = {alpha}",
+        f'layout = "{layout}"',
+        'source = "en"',
         f"languages = {list(languages)!r}",
-        'data = "none: random numbers"',
-        "[base]",
-        'file = "gemma-3-270m-q4_k_m.gguf"',
-        f'sha256 = "{base_sha256}"',
-        "[sha256]",
-        *(f'"{file}" = "{sum_}"' for file, sum_ in sums.items()),
+        *(f'{kind}_sha256 = "{_sha256(folder / f"adapter.{kind}")}"' for kind in ("gguf", "safetensors")),
+        'training = "none: random numbers"',
     ]
     (folder / "adapter.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes() if path.is_file() else b"").hexdigest()
 
 
 def _write_gguf(path: Path, matrices: Matrices, alpha: float, architecture: str = "gemma3") -> None:

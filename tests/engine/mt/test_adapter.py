@@ -36,7 +36,7 @@ def refused(*call: object) -> str:
 def test_what_it_says(folder: Path) -> None:
     adapter = load_adapter(str(folder))
     assert (adapter.name, adapter.prompt, adapter.rank, adapter.scale) == ("random", "talks", 24, 2.0)
-    assert adapter.languages == ("en-de", "en-fr", "en-es", "en-it")
+    assert adapter.pairs == ("en-de", "en-fr", "en-es", "en-it")
     adapter.check_pair("en", "de")
     adapter.check_base(Path("gemma.gguf"), GEMMA_SHA256)
     assert adapter.file(GGUF) == folder / GGUF
@@ -80,19 +80,13 @@ def test_a_file_that_is_not_there(folder: Path) -> None:
     assert "cannot be read (No such file or directory)" in refused(load_adapter(str(folder)).file, GGUF)
 
 
-def test_a_file_without_a_checksum(folder: Path) -> None:
-    (folder / GGUF).unlink()
-    describe(folder)
-    (folder / GGUF).write_bytes(b"one")
-    assert "adapter.toml names none" in refused(load_adapter(str(folder)).file, GGUF)
-
-
 @pytest.mark.parametrize(
     ("line", "said"),
     [
         ("rank = 0", "not valid at 'rank'"),
         ("alpha = -1.0", "not valid at 'alpha'"),
-        ('prompt = "poem"', "not valid at 'prompt'"),
+        ('layout = "poem-3"', "needs the prompt layout 'poem-3', but this program has few_shot-1, talks-1, chat-1"),
+        ('gguf_sha256 = "abc"', "not valid at 'gguf_sha256'"),
         ("languages = []", "not valid at 'languages'"),
         ("rank = ", "not valid: "),
     ],
@@ -108,8 +102,3 @@ def test_a_description_that_lacks_something(folder: Path) -> None:
     path = folder / "adapter.toml"
     path.write_text(path.read_text(encoding="utf-8").replace("rank = 24\n", ""), encoding="utf-8")
     assert "not valid at 'rank': Field required" in refused(load_adapter, str(folder))
-
-
-def test_a_checksum_that_is_none(folder: Path) -> None:
-    describe(folder, base_sha256="abc")
-    assert "not valid at 'base.sha256'" in refused(load_adapter, str(folder))
