@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -68,13 +69,22 @@ class Recogniser(Protocol):
         """Forget everything; utterance ids start again at 0."""
         ...
 
+    def close(self) -> None:
+        """End what runs and free what belongs to this recogniser alone; from any thread, more than once."""
+        ...
+
 
 class WindowDecoder(Protocol):
     """A speech model without a stream: one window of audio in, words out. `asr.streaming` makes a recogniser of it."""
 
-    def decode(self, audio: NDArray[np.float32], committed_text: str) -> list[Word]:
+    def decode(self, audio: NDArray[np.float32], committed: Sequence[Word]) -> list[Word]:
         """Words of the window (shape [samples]), times relative to its start.
 
-        `committed_text` is the text already committed in front of the window, for models that take a prompt.
+        `committed` are the words at the beginning of the window that will not change any more, times relative to its
+        start too: a model that can continue a text goes on behind them, and returns them in front of the new ones.
         """
+        ...
+
+    def close(self) -> None:
+        """End a decode that runs, and free what belongs to this decoder alone; from any thread, more than once."""
         ...

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from engine.asr.contract import SAMPLE_RATE, Recogniser, WindowDecoder
+from engine.asr.contract import SAMPLE_RATE, Recogniser, WindowDecoder, Word
 from engine.asr.streaming import StreamingRecogniser
 from engine.models import ModelError, resolve
-from engine.presets import Preset
+from engine.presets import Preset, RecogniserPreset
 
 # Without a tokenizer of its own faster-whisper would fetch one from the hub.
 WHISPER_FILES = ("model.bin", "config.json", "tokenizer.json")
@@ -19,26 +21,65 @@ _WEIGHTS = 0.3  # share of the progress until the weights are found, downloaded 
 Progress = Callable[[float, str], None]
 
 
-def create_recogniser(preset: Preset, language: str, progress: Progress) -> Recogniser:
-    """Load the preset's recogniser for a language. Raises `ModelError`."""
-    values = preset.recogniser
-    decoder = _decoder(preset, language, progress)
-    progress(0.8, f"Warming up {values.model}")
-    decoder.decode(np.zeros(SAMPLE_RATE, np.float32), "")
-    progress(1.0, f"{values.model} is ready")
-    return StreamingRecogniser(
-        decoder,
-        chunk_ms=values.chunk_ms,
-        hold_back_ms=values.hold_back_ms,
-        silence_ms=values.silence_ms,
-        max_tail_s=values.max_tail_s,
-    )
+@dataclass(frozen=True, slots=True)
+class LoadedRecogniser:
+    """A recogniser's models, warm, for any number of sessions. `decoder_for`: a session's decoder, given its context.
+
+    `close` frees the models; sessions that still run end with errors.
+    """
+
+    values: RecogniserPreset
+    decoder_for: Callable[[str], WindowDecoder]
+    close: Callable[[], None]
+
+    def open(self, context: str = "") -> StreamingRecogniser:
+        """A recogniser for one more session. `context`: names and terms that may be said, for models that take them."""
+        return self._stream(self.decoder_for(context))
+
+    def only(self, context: str = "") -> StreamingRecogniser:
+        """A recogniser for the only session: the models are freed with it."""
+        return self._stream(_Only(self.decoder_for(context), self.close))
+
+    def _stream(self, decoder: WindowDecoder) -> StreamingRecogniser:
+        return StreamingRecogniser(
+            decoder,
+            chunk_ms=self.values.chunk_ms,
+            hold_back_ms=self.values.hold_back_ms,
+            silence_ms=self.values.silence_ms,
+            max_tail_s=self.values.max_tail_s,
+        )
 
 
-def _decoder(preset: Preset, language: str, progress: Progress) -> WindowDecoder:
+@dataclass(frozen=True, slots=True)
+class _Only:
+    """A decoder that takes its models with it."""
+
+    decoder: WindowDecoder
+    close_models: Callable[[], None]
+
+    def decode(self, audio: NDArray[np.float32], committed: Sequence[Word]) -> list[Word]:
+        return self.decoder.decode(audio, committed)
+
+    def close(self) -> None:
+        self.decoder.close()
+        self.close_models()
+
+
+def create_recogniser(preset: Preset, language: str, progress: Progress, context: str = "") -> Recogniser:
+    """Load the preset's recogniser for one speaker of a language. Raises `ModelError`."""
+    return load_recogniser(preset, language, progress).only(context)
+
+
+def load_recogniser(preset: Preset, language: str, progress: Progress) -> LoadedRecogniser:
+    """Load and warm up the preset's recogniser for speakers of a language. Raises `ModelError`."""
+    load = {"whisper": _whisper, "qwen": _qwen}[preset.recogniser.kind]
+    loaded = load(preset, language, progress)
+    progress(1.0, f"{preset.recogniser.model} is ready")
+    return loaded
+
+
+def _whisper(preset: Preset, language: str, progress: Progress) -> LoadedRecogniser:
     values = preset.recogniser
-    if values.kind != "whisper":
-        raise ModelError(f"The recogniser '{values.kind}' is not available here; choose another preset.")
     folder = resolve(values.model, lambda fraction, text: progress(_WEIGHTS * fraction, text))
     try:
         from engine.asr.whisper import WhisperDecoder
@@ -59,4 +100,35 @@ def _decoder(preset: Preset, language: str, progress: Progress) -> WindowDecoder
         raise ModelError(
             f"{values.model} knows English only and cannot hear '{language}'; choose a multilingual whisper model."
         )
-    return decoder
+    progress(0.8, f"Warming up {values.model}")
+    decoder.decode(np.zeros(SAMPLE_RATE, np.float32), ())
+    return LoadedRecogniser(values, lambda context: decoder, decoder.close)
+
+
+def _qwen(preset: Preset, language: str, progress: Progress) -> LoadedRecogniser:
+    from engine.asr.qwen import QwenDecoder, check_language
+    from engine.asr.qwen_models import QwenModels, SpeechSettings
+    from engine.asr.speech_engine import RecognitionError
+
+    values = preset.recogniser
+    if not values.aligner:
+        raise ModelError(
+            f"The preset '{preset.id}' names no forced aligner for {values.model}: set recogniser.aligner."
+        )
+    spoken = "" if values.detect_language else language
+    half = _WEIGHTS / 2
+    try:
+        check_language(spoken)
+        folder = resolve(values.model, lambda fraction, text: progress(half * fraction, text))
+        aligner = resolve(values.aligner, lambda fraction, text: progress(half + half * fraction, text))
+        settings = SpeechSettings(enforce_eager=values.asr_vllm_enforce_eager, memory_gib=preset.memory_gib.asr)
+        models = QwenModels(folder, aligner, settings, lambda fraction, text: progress(_WEIGHTS + 0.6 * fraction, text))
+    except RecognitionError as error:
+        raise ModelError(str(error)) from error
+    try:
+        progress(0.9, f"Warming up {values.model}")
+        models.warm_up()
+    except RecognitionError as error:
+        models.close()
+        raise ModelError(str(error)) from error
+    return LoadedRecogniser(values, lambda context: QwenDecoder(models, spoken, context), models.close)

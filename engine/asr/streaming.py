@@ -7,14 +7,17 @@ length nor the cost of one decode grows with the time somebody talks.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import logging
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.asr.agreement import LocalAgreement, normalise
 from engine.asr.contract import SAMPLE_RATE, Transcript, Utterance, WindowDecoder, Word
-from engine.asr.utterances import best_pause, ends_sentence
+from engine.asr.utterances import OPEN_END_MARKS, best_pause, ends_sentence
+
+logger = logging.getLogger("surtitle.asr")
 
 # No model here takes more than this in one window (whisper's positions end at 30 s).
 LONGEST_WINDOW_S = 29.5
@@ -33,11 +36,16 @@ CUT_FRAME_S = 0.02
 ECHO_S = 0.3
 # A word that ends this close to the end of the audio is cut off by it more often than not.
 CUT_WORD_S = 0.1
-OPEN_END_MARKS = ".…!?-–—。！？"
-# Characters of closed text that a decoder may use as a prompt.
-HISTORY_CHARS = 200
 
 _EMPTY: NDArray[np.float32] = np.zeros(0, np.float32)
+
+
+@dataclass(slots=True)
+class Dropped:
+    """What never reached the model since `reset`: samples that were no numbers, and windows without any sound."""
+
+    samples: int = 0
+    windows: int = 0
 
 
 class StreamingRecogniser:
@@ -66,12 +74,13 @@ class StreamingRecogniser:
         self._hold_back_s = hold_back_ms / 1000
         self._silence = silence_ms * SAMPLE_RATE // 1000
         self._max_tail_s = max_tail_s
+        self.dropped = Dropped()
         self.reset()
 
     def reset(self) -> None:
         """Forget everything; utterance ids start again at 0."""
         self._next_id = 0
-        self._history = ""
+        self._tell_dropped()
         # what happened and was not returned yet: a decode that fails must not take with it what was closed before
         self._changed: list[Utterance] = []
         self._clear(0)
@@ -90,7 +99,7 @@ class StreamingRecogniser:
             self._clear(at)
         elif at > self._end:
             self._feed(np.zeros(at - self._end, np.float32))
-        self._feed(np.asarray(audio_chunk, np.float32))
+        self._feed(self._numbers(np.asarray(audio_chunk, np.float32)))
         return self._report()
 
     def pause(self) -> Transcript:
@@ -110,6 +119,16 @@ class StreamingRecogniser:
         self._changed += self._finish()
         self._clear(self._end)
         return self._report()
+
+    def close(self) -> None:
+        """End a decode that runs in another thread."""
+        self._tell_dropped()
+        self._decoder.close()
+
+    def _tell_dropped(self) -> None:
+        dropped, self.dropped = self.dropped, Dropped()
+        if dropped.samples or dropped.windows:
+            logger.warning("%d samples were no numbers, %d windows held no sound.", dropped.samples, dropped.windows)
 
     # ------------------------------------------------------------ the window
 
@@ -143,12 +162,22 @@ class StreamingRecogniser:
         """Append audio and decode at every chunk boundary in it."""
         while samples.size:
             room = round(LONGEST_WINDOW_S * SAMPLE_RATE) - self._audio.size
+            if room <= 0:
+                self._changed += self._give_up()
+                continue
             undecoded = self._audio.size - self._decoded
             step = min(self._step(samples.size, undecoded), room)
             self._audio = np.concatenate((self._audio, samples[:step]))
             samples = samples[step:]
             if undecoded + step >= self._chunk or step == room:
                 self._changed += self._advance()
+
+    def _numbers(self, samples: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The samples with silence for what is not finite."""
+        broken = ~np.isfinite(samples)
+        count = int(np.count_nonzero(broken))
+        self.dropped.samples += count
+        return np.where(broken, np.float32(0), samples) if count else samples
 
     def _step(self, available: int, undecoded: int) -> int:
         """How many samples to take before the next decode is due."""
@@ -174,10 +203,17 @@ class StreamingRecogniser:
         self._decoded = self._audio.size
         if self._audio.size < SHORTEST_WINDOW_S * SAMPLE_RATE:
             return
+        if not self._audio.any():
+            self.dropped.windows += 1
+            return
         offset_s = self._start / SAMPLE_RATE
+        committed = [
+            Word(word.text, max(0.0, word.start_s - offset_s), max(0.0, word.end_s - offset_s))
+            for word in self._agreement.committed
+        ]
         words = [
             Word(word.text.strip(), offset_s + word.start_s, offset_s + word.end_s)
-            for word in self._decoder.decode(self._audio, self._history)
+            for word in self._decoder.decode(self._audio, committed)
             if word.text.strip()
         ]
         self._agreement.insert(self._without_echo(words), self._clock_s)
@@ -263,7 +299,6 @@ class StreamingRecogniser:
         self._shown, self._reported = False, 0
         if words:
             self._closed = words[-1]
-            self._history = " ".join((self._history, *(word.text for word in words)))[-HISTORY_CHARS:]
             following = self._agreement.words[:1]
             self._drop_front(self._cut(words[-1].end_s, following[0].start_s if following else self._clock_s))
         return utterance
@@ -288,6 +323,13 @@ class StreamingRecogniser:
         self._audio = self._audio[samples:]
         self._start += samples
         self._decoded = max(0, self._decoded - samples)
+
+    def _give_up(self) -> list[Utterance]:
+        """The window is full because every decode has failed: close what is known and leave out its older half."""
+        closed = [self._close(len(self._agreement.committed))] if self._agreement.committed or self._shown else []
+        self._agreement.tail = []
+        self._drop_front(max(0, self._audio.size - round(LONGEST_WINDOW_S * SAMPLE_RATE) // 2))
+        return closed
 
     def _open_state(self) -> list[Utterance]:
         committed, tail = tuple(self._agreement.committed), self._shown_tail()

@@ -15,6 +15,8 @@ SENTENCE_MARKS = ".!?…。！？｡．؟।"
 CLOSERS = "\"'”’»›)]}」』）】〉》"
 OPENERS = "\"'“‘„«‹([{「『（【〈《¿¡"
 CLAUSE_MARKS = ",;:—–、，；：،"
+# What a model writes behind the last word because the audio ends there, and takes back when it goes on.
+OPEN_END_MARKS = ".…!?-–—。！？"
 
 # Marks that end a sentence whatever follows. A full stop, an ellipsis and the Latin-script dots may not.
 _ALWAYS = "!?。！？｡؟।"

@@ -8,6 +8,7 @@ and `without_squeezed`, for a decoder that hears no end of the audio says its wo
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from engine.alignatt.units import separator
 from engine.asr.agreement import normalise
 from engine.asr.contract import SAMPLE_RATE, Word
+from engine.asr.guards import without_loops
 
 FRAMES_PER_S = 100  # of the spectrogram
 HOP = SAMPLE_RATE // FRAMES_PER_S
@@ -47,8 +49,6 @@ HALLUCINATED = frozenset(
         "subtitlesbytheamaraorgcommunity",
     ]
 )
-LOOP_NGRAM = 6
-LOOP_TIMES = 6
 # So many words in a row of less than this length are not in the audio: the alignment found no place for them.
 SQUEEZED_WORDS = 3
 SQUEEZED_S = 0.025
@@ -58,7 +58,7 @@ _CLOSING = "\"'.。,，!！?？:：”)]}、…"
 
 
 class WhisperDecoder:
-    """`WindowDecoder` over a CTranslate2 folder. Not thread-safe.
+    """`WindowDecoder` over a CTranslate2 folder. Sessions may share one: they decode one after the other.
 
     `language`: the language spoken; models that are not `multilingual` ignore it. Raises `RuntimeError`
     (CTranslate2's own) for a folder that holds no such model.
@@ -71,9 +71,17 @@ class WhisperDecoder:
         self._spaced = separator(language) == " "
         self._prompt = [*self._tokens.sot_sequence, self._tokens.no_timestamps]
         self._suppressed = list(get_suppressed_tokens(self._tokens, [-1]))
+        self._lock = threading.Lock()
 
-    def decode(self, audio: NDArray[np.float32], committed_text: str) -> list[Word]:
-        """See `WindowDecoder.decode`; at most 29.5 s. `committed_text` is not used."""
+    def decode(self, audio: NDArray[np.float32], committed: Sequence[Word]) -> list[Word]:
+        """See `WindowDecoder.decode`; at most 29.5 s. `committed` is not used: a prompt invites loops."""
+        with self._lock:
+            return self._decode(audio)
+
+    def close(self) -> None:
+        """See `WindowDecoder.close`. Nothing here is of one session alone."""
+
+    def _decode(self, audio: NDArray[np.float32]) -> list[Word]:
         heard = np.concatenate((np.zeros(round(LEAD_S * SAMPLE_RATE), np.float32), audio))
         features = self._model.feature_extractor(heard, padding=HOP)
         frames = min(features.shape[-1], len(heard) // HOP)
@@ -137,20 +145,4 @@ def without_squeezed(words: Sequence[Word]) -> list[Word]:
     for start in range(len(words) - SQUEEZED_WORDS + 1):
         if all(short[start : start + SQUEEZED_WORDS]):
             return list(words[:start])
-    return list(words)
-
-
-def without_loops(words: Sequence[Word]) -> list[Word]:
-    """The words up to a loop, of which the first round stays.
-
-    A loop is the same few words `LOOP_TIMES` times in a row and on to the end of the text: the model does not leave it
-    by itself. What people repeat, they leave again.
-    """
-    spoken = [normalise(word.text) for word in words]
-    for size in range(1, LOOP_NGRAM + 1):
-        start = len(spoken) - size
-        while start > 0 and spoken[start - 1] == spoken[start - 1 + size]:
-            start -= 1
-        if len(spoken) - start >= size * LOOP_TIMES:
-            return list(words[: start + size])
     return list(words)

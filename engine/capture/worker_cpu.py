@@ -1,15 +1,20 @@
-"""The capture worker of vLLM's CPU engine."""
+"""Workers of vLLM's CPU engine, with and without capture."""
 
 from __future__ import annotations
 
 from vllm.v1.worker.cpu_worker import CPUWorker
 
+from engine.capture.lifeline import Lifeline
 from engine.capture.reader import CpuReader
 from engine.capture.tap import CpuTap, LayerTap
 from engine.capture.worker import CaptureWorkerMixin
 
 
-class CpuCaptureWorker(CaptureWorkerMixin, CPUWorker):
+class PlainCpuWorker(Lifeline, CPUWorker):
+    """Without capture."""
+
+
+class CpuCaptureWorker(CaptureWorkerMixin, PlainCpuWorker):
     """Index copies of queries, outputs, keys and values."""
 
     tap_class = CpuTap

@@ -46,6 +46,7 @@ class ScriptedRecogniser:
         self.coalesce = True
         self.fail_at, self.fail_finish = fail_at, fail_finish
         self.chunks: list[float] = []
+        self.closed = False
         self._said = said.split()
         self.reset()
 
@@ -67,6 +68,9 @@ class ScriptedRecogniser:
             self.fail_finish -= 1
             raise RuntimeError("out of order")
         return self._transcript(tail=0, final=True)
+
+    def close(self) -> None:
+        self.closed = True
 
     def _transcript(self, tail: int, final: bool) -> Transcript:
         heard = min(len(self._said), int(self._samples / SAMPLE_RATE / WORD_S))

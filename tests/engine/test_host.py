@@ -69,7 +69,9 @@ class Engine:
         self.translators.append(Closing())
         return self.translators[-1]
 
-    def _create_recogniser(self, preset: Preset, language: str, progress: Callable[[float, str], None]) -> Recogniser:
+    def _create_recogniser(
+        self, preset: Preset, language: str, progress: Callable[[float, str], None], context: str
+    ) -> Recogniser:
         progress(0.5, "half")
         made = self.make_recogniser()
         progress(1.0, "whole")
@@ -257,6 +259,16 @@ def test_a_mode_that_is_not_the_one_asked_for_is_said(engine: Engine) -> None:
     (said,) = [event for event in engine.do(Start("one")) if isinstance(event, Health)]
     assert said.state == "safe_mode"
     assert said.text.endswith("'eager', since a better one failed: FULL: rows differ by 0.2.")
+    engine.finish()
+
+
+def test_a_translator_that_stands_in_is_said(engine: Engine) -> None:
+    (_, ready) = engine.do(CONFIGURE)[-1], engine.do(CONFIGURE)[-1]
+    assert ready.info["seam"] == "cb_eval"
+    health = engine.translators[-1].health
+    health.mode, health.stand_in = "hf_qk_fast", "llama.cpp is not here: torch stands in."
+    (said,) = [event for event in engine.do(Start("one")) if isinstance(event, Health)]
+    assert (said.component, said.state, said.text) == ("library", "stand_in", health.stand_in)
     engine.finish()
 
 

@@ -33,11 +33,15 @@ class ScriptedDecoder:
     def __init__(self, *hypotheses: str | Sequence[Word]) -> None:
         self._hypotheses = [words(one) if isinstance(one, str) else list(one) for one in hypotheses]
         self.windows: list[int] = []
-        self.prompts: list[str] = []
+        self.committed: list[list[Word]] = []
+        self.closed = False
 
-    def decode(self, audio: Audio, committed_text: str) -> list[Word]:
+    def close(self) -> None:
+        self.closed = True
+
+    def decode(self, audio: Audio, committed: Sequence[Word]) -> list[Word]:
         self.windows.append(len(audio))
-        self.prompts.append(committed_text)
+        self.committed.append(list(committed))
         return self._hypotheses[min(len(self.windows), len(self._hypotheses)) - 1]
 
 
@@ -56,7 +60,10 @@ class Speaker:
         """The sound of some words; number n sounds as n + 1, silence as 0."""
         return np.repeat(np.arange(first + 1, first + count + 1, dtype=np.float32), self._word)
 
-    def decode(self, audio: Audio, committed_text: str) -> list[Word]:
+    def close(self) -> None:
+        pass
+
+    def decode(self, audio: Audio, committed: Sequence[Word]) -> list[Word]:
         self.calls += 1
         self.longest = max(self.longest, len(audio))
         edges = [0, *(np.flatnonzero(np.diff(audio)) + 1).tolist(), len(audio)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -56,7 +58,8 @@ def test_a_sentence_is_closed_when_its_next_word_is_heard() -> None:
     assert shown(third) == [(0, "we go home.", "", True), (1, "Then", "rest", False)]
     assert decoder.windows == [16_000, 32_000, 48_000, decoder.windows[3]]
     assert decoder.windows[3] < 64_000 - 1.3 * SAMPLE_RATE  # cut near the end of "home.", at 1.5 s
-    assert [prompt.strip() for prompt in decoder.prompts] == ["", "", "", "we go home."]
+    assert [text(one) for one in decoder.committed] == ["", "", "we go", "Then"]
+    assert decoder.committed[3][0].start_s == pytest.approx(0.0, abs=0.3)  # on the window's clock
     assert fourth.utterances[0].committed[0].text == "Then"
 
 
@@ -193,7 +196,7 @@ def test_reset_begins_again_at_utterance_0() -> None:
     stream.reset()
     assert stream.finish().utterances == ()
     assert shown(stream.push(sound(1), 0.0))[0][0] == 0
-    assert decoder.prompts[-1] == ""
+    assert decoder.committed[-1] == []
 
 
 def test_an_engine_that_is_behind_decodes_once() -> None:
@@ -205,8 +208,8 @@ def test_an_engine_that_is_behind_decodes_once() -> None:
 
 def test_a_decoder_that_fails_costs_its_update_only() -> None:
     class Failing(ScriptedDecoder):
-        def decode(self, audio: Audio, committed_text: str) -> list[Word]:
-            heard = super().decode(audio, committed_text)
+        def decode(self, audio: Audio, committed: Sequence[Word]) -> list[Word]:
+            heard = super().decode(audio, committed)
             if len(self.windows) in (3, 5):
                 raise RuntimeError("out of order")
             return heard
@@ -241,3 +244,61 @@ def test_utterances_are_plain_and_final_ones_have_no_tail() -> None:
             assert isinstance(one, Utterance)
             assert not (one.final and one.tail)
     assert np.isfinite(stream.finish().clock_s)
+
+
+def test_what_is_no_number_is_silence_and_counted() -> None:
+    decoder = ScriptedDecoder("we go")
+    stream = recogniser(decoder)
+    stream.push(np.full(SAMPLE_RATE, np.nan, np.float32), 0.0)
+    assert decoder.windows == []
+    assert (stream.dropped.samples, stream.dropped.windows) == (SAMPLE_RATE, 1)
+    broken = sound(1)
+    broken[7] = np.inf
+    stream.push(broken, 1.0)
+    assert decoder.windows == [2 * SAMPLE_RATE]
+    assert stream.dropped.samples == SAMPLE_RATE + 1
+    stream.push(np.zeros(SAMPLE_RATE, np.float32), 2.0)
+    assert len(decoder.windows) == 2  # there is sound further in front
+
+
+def test_silence_alone_never_reaches_the_model(caplog: pytest.LogCaptureFixture) -> None:
+    decoder = ScriptedDecoder("ghost")
+    stream = recogniser(decoder)
+    stream.push(np.zeros(3 * SAMPLE_RATE, np.float32), 0.0)
+    assert stream.finish().utterances == ()
+    assert decoder.windows == []
+    stream.reset()
+    assert "0 samples were no numbers, 3 windows held no sound" in caplog.text
+    assert stream.dropped.windows == 0
+
+
+def test_a_decoder_that_fails_for_long_does_not_fill_the_window_for_ever() -> None:
+    class Failing(ScriptedDecoder):
+        broken = True
+
+        def decode(self, audio: Audio, committed: Sequence[Word]) -> list[Word]:
+            heard = super().decode(audio, committed)
+            if self.broken and len(self.windows) > 2:
+                raise RuntimeError("out of order")
+            return heard
+
+    decoder = Failing("we go", "we go", words("well then", 0.5))
+    stream, reader = recogniser(decoder), Reader()
+    for second in range(60):
+        try:
+            reader.take(stream.push(sound(1), float(second)))
+        except RuntimeError:
+            continue
+    assert max(decoder.windows) <= 29.5 * SAMPLE_RATE
+    decoder.broken = False
+    for second in range(60, 64):
+        reader.take(stream.push(sound(1), float(second)))
+    reader.take(stream.finish())
+    assert reader.said[0] == "we go"
+    assert "well then" in reader.said[-1]
+
+
+def test_close_ends_the_decoder() -> None:
+    decoder = ScriptedDecoder("we go")
+    recogniser(decoder).close()
+    assert decoder.closed

@@ -56,7 +56,7 @@ def recording() -> Audio:
 @pytest.mark.models
 @pytest.mark.parametrize("seconds", [0.1, 1.0, 2.7, 8.0, 29.5])
 def test_words_are_clean_and_lie_in_the_window(decoder: WhisperDecoder, recording: Audio, seconds: float) -> None:
-    heard = decoder.decode(recording[: round(seconds * SAMPLE_RATE)], "")
+    heard = decoder.decode(recording[: round(seconds * SAMPLE_RATE)], ())
     assert all(word.text == word.text.strip() != "" for word in heard)
     assert all(0 <= word.start_s <= word.end_s <= seconds for word in heard)
     assert all(before.start_s <= after.start_s for before, after in pairwise(heard))
@@ -66,7 +66,7 @@ def test_words_are_clean_and_lie_in_the_window(decoder: WhisperDecoder, recordin
 
 @pytest.mark.models
 def test_a_compound_is_one_word(decoder: WhisperDecoder, recording: Audio) -> None:
-    heard = [word.text for word in decoder.decode(recording[20 * SAMPLE_RATE : 29 * SAMPLE_RATE], "")]
+    heard = [word.text for word in decoder.decode(recording[20 * SAMPLE_RATE : 29 * SAMPLE_RATE], ())]
     assert "cold-hearted" in heard
     assert not any(word.startswith("-") for word in heard)
 
@@ -76,7 +76,7 @@ def test_a_compound_is_one_word(decoder: WhisperDecoder, recording: Audio) -> No
 def test_a_window_cut_in_mid_sentence_does_not_make_it_repeat_itself(
     decoder: WhisperDecoder, recording: Audio, end_s: float
 ) -> None:
-    heard = [word.text.strip(".,").lower() for word in decoder.decode(recording[: round(end_s * SAMPLE_RATE)], "")]
+    heard = [word.text.strip(".,").lower() for word in decoder.decode(recording[: round(end_s * SAMPLE_RATE)], ())]
     assert heard.count("so") <= 1
     assert heard.count("fellow") <= 1
 
@@ -93,5 +93,5 @@ def test_what_is_no_speech_has_no_words(decoder: WhisperDecoder, sound: str) -> 
         "hum": 0.2 * np.sin(2 * np.pi * 50 * at),
         "clicks": np.where(at % 0.5 < 1 / SAMPLE_RATE, 0.9, 0.0),
     }[sound].astype(np.float32)
-    assert decoder.decode(samples, "") == []
-    assert decoder.decode(samples[: SAMPLE_RATE // 2], "") == []
+    assert decoder.decode(samples, ()) == []
+    assert decoder.decode(samples[: SAMPLE_RATE // 2], ()) == []
