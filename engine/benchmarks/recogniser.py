@@ -20,9 +20,10 @@ import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
-from engine.asr.contract import Recogniser, Transcript
+from engine.asr.contract import Recogniser, Transcript, Utterance
 from engine.asr.factory import create_recogniser
 from engine.audio import GateEvent, SessionAudio, SpeechChunk, SpeechGate, SpeechPause
+from engine.benchmarks.first_showings import Showing, first_showings
 from engine.files import write_atomically
 from engine.models import ModelError
 from engine.presets import PresetError, load_preset, resources
@@ -77,6 +78,8 @@ class _Heard:
     speech_s: float = 0.0
     delays_s: list[float] = field(default_factory=list)
     settled: dict[int, int] = field(default_factory=dict)
+    states: dict[int, list[tuple[float, Utterance]]] = field(default_factory=dict)
+    showings: list[Showing] = field(default_factory=list)
     utterances: int = 0
 
     def play(self, samples: NDArray[np.float32], rate: int) -> dict[str, float]:
@@ -98,6 +101,10 @@ class _Heard:
             "utterances": float(self.utterances),
             "delay mean s": statistics.fmean(self.delays_s or [0.0]),
             "delay p95 s": float(np.percentile(self.delays_s or [0.0], 95)),
+            "shown after s": statistics.fmean([word.shown_s - word.end_s for word in self.showings] or [0.0]),
+            "committed after that s": statistics.fmean([w.committed_s - w.shown_s for w in self.showings] or [0.0]),
+            "wrong at first %": 100 * statistics.fmean([word.wrong for word in self.showings] or [0.0]),
+            "words": float(len(self.showings)),
         }
 
     def _let_through(
@@ -121,6 +128,9 @@ class _Heard:
             self.delays_s += [self.at_s - word.end_s for word in fresh]
             self.text += "".join(f" {word.text}" for word in fresh)
             self.utterances += utterance.final
+            self.states.setdefault(utterance.utterance_id, []).append((self.at_s, utterance))
+            if utterance.final:
+                self.showings += first_showings(self.states.pop(utterance.utterance_id))
 
 
 def _errors(transcript: Path, heard: str) -> dict[str, float]:

@@ -34,6 +34,12 @@ class Savings:
     generated: int = 0
     calls: int = 0
 
+    def add(self, other: Savings) -> None:
+        """Count in another's."""
+        self.tokens += other.tokens
+        self.generated += other.generated
+        self.calls += other.calls
+
 
 class RememberingTranslator:
     """`Translator` in front of another. With `path`, what is learnt is appended there and read again next time.

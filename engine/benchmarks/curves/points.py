@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -80,9 +80,11 @@ def captions_of(
     *,
     trace: bool = False,
 ) -> list[CaptionLine]:
-    """The captions of one segment. Raises `TranslationError`."""
+    """The captions of one segment; the translator then forgets it. Raises `TranslationError`."""
     session = LocalTranslationSession(translator, point.policy, "curve", *languages, trace=trace)
-    return list(drive(session, steps_of(point, spoken, timing), languages[0]))
+    captions = list(drive(session, steps_of(point, spoken, timing), languages[0]))
+    session.close()
+    return captions
 
 
 def steps_of(point: Point, spoken: Spoken, timing: Timing) -> Iterator[Step]:
@@ -90,21 +92,11 @@ def steps_of(point: Point, spoken: Spoken, timing: Timing) -> Iterator[Step]:
     return recognise(0, spoken.words, replace(timing, step_s=timing.step_s * point.every), spoken.misheard)
 
 
-def run_point(
-    point: Point,
-    segments: Sequence[Spoken],
-    translator: Translator,
-    languages: tuple[str, str],
-    timing: Timing,
-    on_segment: Callable[[], None] = lambda: None,
-) -> list[Outcome]:
-    """Outcomes in the order of the segments. Raises `TranslationError`."""
-    outcomes = []
-    for spoken in segments:
-        captions = captions_of(point, spoken, translator, languages, timing)
-        outcomes.append(_outcome(captions, spoken.segment, languages[1]))
-        on_segment()
-    return outcomes
+def outcome_of(
+    point: Point, spoken: Spoken, translator: Translator, languages: tuple[str, str], timing: Timing
+) -> Outcome:
+    """What a point makes of one segment. Raises `TranslationError`."""
+    return _outcome(captions_of(point, spoken, translator, languages, timing), spoken.segment, languages[1])
 
 
 def _outcome(captions: Sequence[CaptionLine], segment: Segment, target_lang: str) -> Outcome:

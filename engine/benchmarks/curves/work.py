@@ -1,20 +1,23 @@
-"""The work folder of a benchmark: drafts and finished points, so that a run that was cut off goes on where it was."""
+"""The work folder of a benchmark: drafts and outcomes, so that a run that was cut off goes on where it was.
+
+Each segment has a file of drafts of its own, so processes that work on different segments share no file; outcomes are
+written by one process alone.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from platformdirs import user_cache_path
 
-from engine.benchmarks.curves.points import Outcome, Point
-from engine.evaluation.talks import Segment
+from engine.benchmarks.curves.points import Outcome, Point, Spoken
+from engine.evaluation.recognition import Timing
 
-# What decides over the outcome of a point; when any of it changes, finished points are run again.
+# What decides over the outcome of a point; when any of it changes, points are run again.
 _DECIDING = (
     "alignatt/*.py",
     "mt/session.py",
@@ -26,9 +29,9 @@ _DECIDING = (
 
 
 def fingerprint(*parts: Any) -> str:
-    """Twelve hex digits that change with any part."""
+    """Sixteen hex digits that change with any part."""
     text = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def code_fingerprint() -> str:
@@ -38,36 +41,46 @@ def code_fingerprint() -> str:
     return fingerprint([path.read_text(encoding="utf-8") for path in files])
 
 
-def segments_fingerprint(segments: Sequence[Segment]) -> str:
-    """Changes with the segments or their times."""
-    return fingerprint([asdict(segment) for segment in segments])
-
-
 def default_folder(pair: str) -> Path:
-    """Where drafts and points of a language pair are kept."""
+    """Where drafts and outcomes of a language pair are kept."""
     return Path(user_cache_path("surtitle")) / "benchmarks" / f"policies_{pair}"
 
 
-class FinishedPoints:
-    """Outcomes by point, one JSON line each; lines of another `setting` in the same file are left alone."""
+class WorkFolder:
+    """Drafts and outcomes made under one `identity` (model, heads, prompt) and `timing`.
 
-    def __init__(self, path: Path, setting: str) -> None:
-        self._path = path
-        self._setting = setting
-        self._found: dict[str, list[Outcome]] = {}
-        if path.exists():
-            for row in path.read_text(encoding="utf-8").split("\n")[:-1]:
+    What was made under another, or by other code, stays in the folder and is not found.
+    """
+
+    def __init__(self, folder: Path, identity: str, timing: Timing) -> None:
+        self._folder = folder
+        self._identity = identity
+        self._setting = fingerprint(identity, asdict(timing), code_fingerprint())
+        self._path = folder / "outcomes.jsonl"
+        self._found: dict[str, Outcome] = {}
+        if self._path.exists():
+            *rows, unfinished = self._path.read_text(encoding="utf-8").split("\n")
+            if unfinished:  # half a line of a writer that was killed
+                self._path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+            for row in rows:
                 data = json.loads(row)
-                if data["setting"] == setting:
-                    self._found[data["point"]] = [Outcome(**outcome) for outcome in data["outcomes"]]
+                self._found[data["key"]] = Outcome(**data["outcome"])
 
-    def get(self, point: Point) -> list[Outcome] | None:
-        return self._found.get(fingerprint(point.as_dict()))
+    def drafts(self, spoken: Spoken) -> Path:
+        """The file with the drafts of a segment."""
+        return self._folder / "drafts" / f"{fingerprint(self._identity, asdict(spoken.segment))}.jsonl"
 
-    def add(self, point: Point, outcomes: Sequence[Outcome]) -> None:
-        key = fingerprint(point.as_dict())
-        self._found[key] = list(outcomes)
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        row = {"setting": self._setting, "point": key, "outcomes": [asdict(outcome) for outcome in outcomes]}
+    def get(self, point: Point, spoken: Spoken) -> Outcome | None:
+        """What the point made of the segment, if that is known."""
+        return self._found.get(self._key(point, spoken))
+
+    def add(self, point: Point, spoken: Spoken, outcome: Outcome) -> None:
+        """Keep an outcome."""
+        key = self._key(point, spoken)
+        self._found[key] = outcome
+        self._folder.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            file.write(json.dumps({"key": key, "outcome": asdict(outcome)}, ensure_ascii=False) + "\n")
+
+    def _key(self, point: Point, spoken: Spoken) -> str:
+        return fingerprint(self._setting, point.as_dict(), asdict(spoken))

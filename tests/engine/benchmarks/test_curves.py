@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -14,12 +16,14 @@ from engine.alignatt.policy import Policy
 from engine.benchmarks.curves.explain import Loss, explain, losses, worst_pair
 from engine.benchmarks.curves.grid import points_of
 from engine.benchmarks.curves.intervals import Measured, compare, interval, measure, resample_indices
+from engine.benchmarks.curves.jobs import Finished, Task, run_tasks
 from engine.benchmarks.curves.plot import draw
-from engine.benchmarks.curves.points import Outcome, Point, run_point, speak
+from engine.benchmarks.curves.points import Outcome, Point, Spoken, outcome_of, speak
 from engine.benchmarks.curves.report import comparison_json, comparisons, curves_of, point_json
-from engine.benchmarks.curves.work import FinishedPoints
+from engine.benchmarks.curves.work import WorkFolder
 from engine.evaluation.recognition import Timing
 from engine.evaluation.talks import Segment, SpokenSpan
+from engine.mt.contract import TranslationError
 from tests.engine.mt.scripted import ScriptedTranslator
 
 LANGUAGES = ("en", "de")
@@ -34,8 +38,8 @@ REFERENCES = [segment.reference for segment in SEGMENTS]
 HOLD_1 = Point(Policy(name="hold_n", hold_n=1), "n=1")
 
 
-def outcomes(point: Point) -> list[Outcome]:
-    return run_point(point, SPOKEN, ScriptedTranslator(), LANGUAGES, TIMING)
+def outcomes(point: Point, heard: Sequence[Spoken] = SPOKEN) -> list[Outcome]:
+    return [outcome_of(point, spoken, ScriptedTranslator(), LANGUAGES, TIMING) for spoken in heard]
 
 
 def made_up(name: str, laal_s: float, chrf: float, spread: float = 0.0) -> Measured:
@@ -62,7 +66,7 @@ def test_text_that_was_misheard_stays_wrong_once_it_is_released() -> None:
     heard = speak(SEGMENTS, "en", misheard_rate=1.0)
     assert all(set(spoken.misheard) == set(range(len(spoken.words))) for spoken in heard)
     hasty, patient = Point(Policy(name="hold_n", hold_n=0), "n=0"), Point(Policy(name="wait_k", wait_k=0), "k=0")
-    texts = [run_point(point, heard, ScriptedTranslator(), LANGUAGES, TIMING)[0] for point in (hasty, patient)]
+    texts = [outcomes(point, heard)[0] for point in (hasty, patient)]
     assert texts[0].hypothesis != "WE GO HOME NOW"
     assert texts[1].hypothesis == "WE GO HOME NOW"
     assert texts[0].erased_units == texts[1].erased_units == 0
@@ -140,9 +144,54 @@ def test_result_and_picture(tmp_path: Path) -> None:
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_finished_points_are_found_again_under_the_same_setting_only(tmp_path: Path) -> None:
+def test_outcomes_are_found_again_under_the_same_setting_only(tmp_path: Path) -> None:
+    found, spoken = outcomes(HOLD_1)[0], SPOKEN[0]
+    WorkFolder(tmp_path / "work", "one", TIMING).add(HOLD_1, spoken, found)
+    assert WorkFolder(tmp_path / "work", "one", TIMING).get(HOLD_1, spoken) == found
+    assert WorkFolder(tmp_path / "work", "two", TIMING).get(HOLD_1, spoken) is None
+    assert WorkFolder(tmp_path / "work", "one", replace(TIMING, delay_s=0.5)).get(HOLD_1, spoken) is None
+    assert WorkFolder(tmp_path / "work", "one", TIMING).get(replace(HOLD_1, every=2), spoken) is None
+    assert WorkFolder(tmp_path / "work", "one", TIMING).get(HOLD_1, replace(spoken, misheard={0: "he"})) is None
+
+
+def test_half_a_line_of_a_killed_run_is_dropped(tmp_path: Path) -> None:
     found = outcomes(HOLD_1)
-    FinishedPoints(tmp_path / "work" / "points.jsonl", "one").add(HOLD_1, found)
-    assert FinishedPoints(tmp_path / "work" / "points.jsonl", "one").get(HOLD_1) == found
-    assert FinishedPoints(tmp_path / "work" / "points.jsonl", "two").get(HOLD_1) is None
-    assert FinishedPoints(tmp_path / "work" / "points.jsonl", "one").get(replace(HOLD_1, every=2)) is None
+    work = WorkFolder(tmp_path, "one", TIMING)
+    work.add(HOLD_1, SPOKEN[0], found[0])
+    with (tmp_path / "outcomes.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"key": ')
+    again = WorkFolder(tmp_path, "one", TIMING)
+    again.add(HOLD_1, SPOKEN[1], found[1])
+    last = WorkFolder(tmp_path, "one", TIMING)
+    assert [last.get(HOLD_1, spoken) for spoken in SPOKEN] == [*found[:2], None]
+
+
+def tasks(folder: Path) -> list[Task]:
+    work, points = WorkFolder(folder, "one", TIMING), (HOLD_1, Point(Policy(), "θ=0.5"))
+    return [Task(at, spoken, points, work.drafts(spoken), LANGUAGES, TIMING) for at, spoken in enumerate(SPOKEN)]
+
+
+def in_order(finished: Iterable[Finished]) -> list[tuple[Outcome, ...]]:
+    return [done.outcomes for done in sorted(finished, key=lambda done: done.task.number)]
+
+
+def test_several_processes_find_what_one_finds(tmp_path: Path) -> None:
+    alone = in_order(run_tasks(tasks(tmp_path / "one"), 1, ScriptedTranslator(), ScriptedTranslator))
+    spread = in_order(run_tasks(tasks(tmp_path / "two"), 2, ScriptedTranslator(), ScriptedTranslator))
+    assert alone == spread
+    assert alone[0][0] == outcomes(HOLD_1)[0]
+    drafts = [sorted(path.name for path in (tmp_path / name / "drafts").iterdir()) for name in ("one", "two")]
+    assert drafts[0] == drafts[1]
+    assert len(drafts[0]) == len(SPOKEN)
+
+
+class Broken(ScriptedTranslator):
+    """Ends its process at the first draft, as a lack of memory does."""
+
+    def count_tokens(self, text: str) -> int:
+        os._exit(9)
+
+
+def test_a_process_that_dies_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(TranslationError, match="A process of the benchmark died"):
+        list(run_tasks(tasks(tmp_path), 2, ScriptedTranslator(), Broken))

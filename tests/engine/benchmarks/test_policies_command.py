@@ -59,6 +59,7 @@ def test_the_curve_of_every_policy(
         (["--talks", "calibration"], "name their folder with --folder"),
         (["--folder", "/nonexistent"], "cannot be read"),
         (["--limit", "1"], "--limit must be 2 or more"),
+        (["--jobs", "0"], "--jobs must be 1 or more"),
         (["--pair", "en-fr"], "do not cover 'fr'"),
         (["--policy", "guess"], "no policy 'guess'"),
     ],
