@@ -20,6 +20,12 @@ class Frontier:
         if not 0 <= self.committed <= self.units:
             raise ValueError(f"A frontier of {self.committed} does not lie within {self.units} source units.")
 
-    def accessible(self, border_margin: int) -> int:
-        """Number of accessible units; the last `border_margin` committed ones do not count until the final."""
-        return self.units if self.final else max(0, self.committed - border_margin)
+    def accessible(self, border_margin: int, heard_margin: int | None = None) -> int:
+        """Number of accessible units; the last `border_margin` committed ones do not count until the final.
+
+        With a `heard_margin` all units but the last so many count as well, whether committed or not.
+        """
+        if self.final:
+            return self.units
+        heard = 0 if heard_margin is None else self.units - heard_margin
+        return max(0, self.committed - border_margin, heard)

@@ -45,8 +45,11 @@ class Policy:
     `alignatt` withholds a token when its mass beyond the frontier is at least `soft_edge` and more than `theta` of its
     source mass, when its accessible mass is below `min_accessible`, or when its mass on the rest of the prompt is above
     `max_prompt`: what the source does not explain is a guess, and most guesses change when more source is heard.
-    `border_margin`: the last committed units that still count as inaccessible. `hold_n` and `wait_k` count target
-    words. `top_k`: heads used of the head set.
+    `border_margin`: the last committed units that still count as inaccessible. `heard_margin`: how many units from the
+    end of what was heard a unit must lie to be accessible although it is not committed (unset: no such unit is).
+    `agreement`: where two successive drafts must say the same: nowhere ("off"), for tokens that the frontier would
+    withhold ("beyond": they are released when both drafts have them), or for every token ("always").
+    `hold_n` and `wait_k` count target words. `top_k`: heads used of the head set.
     `fallback`: the policy that takes over when capture is unhealthy. Under every policy, `hold_back` target words at
     the end of what would be released stay held, and fewer than `min_emit` words of a draft are not released at all.
     """
@@ -56,6 +59,8 @@ class Policy:
     soft_edge: Mass = 0.03
     theta: Mass = 0.5
     border_margin: Count = 0
+    heard_margin: Count | None = None
+    agreement: Literal["off", "beyond", "always"] = "off"
     min_accessible: Mass = 0.0
     max_prompt: Mass = 1.0
     hold_n: Count = 3
@@ -94,12 +99,14 @@ def decide(
     prefill_words: int = 0,
 ) -> Decision:
     """Decide on a draft. `previous_text` is the draft before this one behind the same released prefix (for
-    `local_agreement`), `prefill_words` the number of target words already released (for `wait_k`)."""
+    agreement), `prefill_words` the number of target words already released (for `wait_k`)."""
     tokens = len(draft.token_ids)
     if frontier.final:
         return Decision(tokens, draft.finish, ("",) * tokens)
     if policy.name == "alignatt":
-        verdicts = _alignatt(provenance(draft, frontier.accessible(policy.border_margin)), policy)
+        verdicts = _with_agreement(
+            _alignatt(_masses(draft, frontier, policy), policy), _agree(draft, previous_text), policy
+        )
     elif policy.name == "hold_n":
         verdicts = _hold_words(draft, len(word_starts(draft.pieces)) - policy.hold_n, HOLD_N)
     elif policy.name == "wait_k":
@@ -116,6 +123,20 @@ def decide(
     else:
         reason = draft.finish if released == tokens else UNIT_INCOMPLETE
     return Decision(released, reason, verdicts)
+
+
+def _masses(draft: Draft, frontier: Frontier, policy: Policy) -> Provenance:
+    return provenance(draft, frontier.accessible(policy.border_margin, policy.heard_margin))
+
+
+def _with_agreement(verdicts: Sequence[str], agreement: Sequence[str], policy: Policy) -> tuple[str, ...]:
+    """Verdicts of attention, softened or sharpened by those of agreement."""
+    if policy.agreement == "off":
+        return tuple(verdicts)
+    pairs = zip(verdicts, agreement, strict=True)
+    if policy.agreement == "always":
+        return tuple(verdict or differs for verdict, differs in pairs)
+    return tuple("" if verdict == SOURCE_FRONTIER and not differs else verdict for verdict, differs in pairs)
 
 
 def _alignatt(masses: Provenance, policy: Policy) -> tuple[str, ...]:
@@ -178,7 +199,7 @@ def explain(draft: Draft, frontier: Frontier, policy: Policy, decision: Decision
 
     `suffix` is mass on earlier target, `row` the mass of each source unit.
     """
-    masses = provenance(draft, frontier.accessible(policy.border_margin))
+    masses = _masses(draft, frontier, policy)
     return tuple(
         {
             "text": piece.decode("utf-8", errors="replace"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -50,6 +52,42 @@ def test_soft_edge_and_theta(row: list[float], released: int) -> None:
 def test_border_margin(margin: int, released: int) -> None:
     draft = make_draft(WORDS, [0, 1, 2, 3, 3])
     assert decide(draft, Frontier(3, 4), Policy(border_margin=margin)).released == released
+
+
+@pytest.mark.parametrize(("margin", "released"), [(None, 1), (0, 4), (1, 3), (2, 2), (3, 1), (9, 1)])
+def test_units_that_are_heard_long_enough_ago_are_accessible(margin: int | None, released: int) -> None:
+    draft = make_draft(WORDS, [0, 1, 2, 3, 3])
+    assert decide(draft, Frontier(1, 4), Policy(heard_margin=margin)).released == released
+
+
+@pytest.mark.parametrize(
+    ("agreement", "previous", "released", "reason"),
+    [
+        ("off", " Wir gehen heute nach", 2, reasons.SOURCE_FRONTIER),
+        ("beyond", None, 2, reasons.SOURCE_FRONTIER),
+        ("beyond", " Wir gehen heute zur", 3, reasons.SOURCE_FRONTIER),
+        (
+            "beyond",
+            " Wir ruhen",
+            2,
+            reasons.SOURCE_FRONTIER,
+        ),  # a token that looks at committed words needs no second draft
+        ("always", None, 0, reasons.LOCAL_AGREEMENT),
+        ("always", " Wir ruhen", 1, reasons.LOCAL_AGREEMENT),
+        ("always", " Wir gehen heute nach", 2, reasons.SOURCE_FRONTIER),
+    ],
+)
+def test_agreement_of_two_drafts(agreement: Any, previous: str | None, released: int, reason: str) -> None:
+    decision = decide(
+        make_draft(WORDS, [0, 1, 2, 3, 3]), Frontier(2, 4), Policy(agreement=agreement), previous_text=previous
+    )
+    assert (decision.released, decision.reason) == (released, reason)
+
+
+def test_agreement_never_releases_a_row_that_cannot_be_read() -> None:
+    draft = make_draft(WORDS, [0] * 5, missing=[1])
+    decision = decide(draft, Frontier(4, 4), Policy(agreement="beyond"), previous_text=draft.text)
+    assert (decision.released, decision.reason) == (1, reasons.OBSERVER_EMPTY)
 
 
 def test_border_margin_ends_with_the_utterance() -> None:
@@ -183,6 +221,8 @@ policies = st.builds(
     soft_edge=st.floats(0, 1),
     theta=st.floats(0, 1),
     border_margin=st.integers(0, 3),
+    heard_margin=st.none() | st.integers(0, 3),
+    agreement=st.sampled_from(["off", "beyond", "always"]),
     min_accessible=st.floats(0, 0.5),
     max_prompt=st.floats(0.2, 1),
     hold_n=st.integers(0, 4),
