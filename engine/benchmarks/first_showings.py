@@ -40,8 +40,8 @@ def first_showings(states: Sequence[tuple[float, Utterance]]) -> list[Showing]:
 
 def _places(heard: Sequence[Word], words: Sequence[Word]) -> Iterable[tuple[int, bool]]:
     """For each word heard that stands in the place of one of `words`: which one, and whether it is another."""
-    texts = [[normalise(word.text) for word in side] for side in (heard, words)]
-    for what, first, last, start, end in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
+    before, after = ([normalise(word.text) for word in side] for side in (heard, words))
+    for what, first, last, start, end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if what in ("equal", "replace"):
             for index in range(start, min(end, start + last - first)):
                 yield index, what == "replace"

@@ -52,6 +52,15 @@ def test_the_curve_of_every_policy(
     assert models[1].calls == 0
 
 
+def test_points_of_ones_own(tmp_path: Path, models: list[ScriptedTranslator]) -> None:
+    points = ["--point", "alignatt,heard_margin=2,theta=0.3", "--point", "hold_n,hold_n=2,every=3"]
+    words = ["--limit", "2", "--output", str(tmp_path / "out.json"), "--work", str(tmp_path / "work")]
+    assert run(*words, *points) == 0
+    first, second = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["points"]
+    assert (first["policy"]["heard_margin"], first["policy"]["theta"], first["every"]) == (2, 0.3, 1)
+    assert (second["policy"]["hold_n"], second["every"], second["dial"]) == (2, 3, "hold_n=2 every=3")
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -60,6 +69,10 @@ def test_the_curve_of_every_policy(
         (["--folder", "/nonexistent"], "cannot be read"),
         (["--limit", "1"], "--limit must be 2 or more"),
         (["--jobs", "0"], "--jobs must be 1 or more"),
+        (["--point", "guess"], "is not valid at 'policy.name'"),
+        (["--point", "alignatt,theta"], "is not a setting"),
+        (["--point", "alignatt,theta=2"], "is not valid at 'policy.theta'"),
+        (["--point", "hold_n,every=0"], "every must be a whole number above 0"),
         (["--pair", "en-fr"], "do not cover 'fr'"),
         (["--policy", "guess"], "no policy 'guess'"),
     ],
