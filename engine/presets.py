@@ -58,8 +58,10 @@ class RecogniserPreset(_Strict):
 class TranslatorPreset(_Strict):
     """Which translator and how it runs. `seam` is the way rows are captured; names of the published system are kept.
 
-    `adapter`: a name in `resources/adapters` or a folder; the prompt is then the adapter's. `quantise` and
-    `output_tokens` are of the Hugging Face seams on the CPU: int8 weights, and an output layer of Latin-script tokens.
+    `adapter`: a name in `resources/adapters` or a folder; the prompt is then the adapter's. `output_tokens` "latin"
+    leaves out tokens of other scripts, between languages that need none: of the Hugging Face seams on the CPU, and of
+    llama.cpp with packaged weights, whose file is prepared for it once, the adapter merged. `quantise` is of the
+    Hugging Face seams on the CPU.
     The last three are of the kind `remote`: the server's address, a file that holds its token, and the preset that the
     server must be running (empty: any).
     """

@@ -13,12 +13,15 @@ from engine.alignatt.heads import HeadSet, load_head_set
 from engine.models import cache_folder, checksum, resolve
 from engine.mt.adapter import GGUF, SAFETENSORS, Adapter, load_adapter
 from engine.mt.contract import Progress, TranslationError, Translator
+from engine.packaged import PACKAGED
 from engine.presets import Preset, resources
 
 logger = logging.getLogger("surtitle.mt")
 
 # Shares of the progress bar: weights may have to be put together, the rest takes under a second.
 _WEIGHTS, _LOADED = 0.6, 0.9
+
+_LATIN_SCRIPT = {"cs", "de", "en", "es", "fr", "it"}
 
 _EXTRAS = {"huggingface": "torch", "vllm": "gpu"}
 _MODULES = {"llamacpp": "engine.mt.llamacpp", "huggingface": "engine.mt.huggingface"}
@@ -41,6 +44,12 @@ class Order:
     def prompt(self) -> str:
         """The prompt layout: an adapter knows only the one that it was trained with."""
         return self.adapter.prompt if self.adapter else self.preset.translator.prompt
+
+    @property
+    def latin(self) -> bool:
+        """Whether tokens of other scripts may be left out."""
+        both = {self.source_lang, self.target_lang}
+        return self.preset.translator.output_tokens == "latin" and both <= _LATIN_SCRIPT
 
     @property
     def heads(self) -> tuple[tuple[int, int], ...]:
@@ -138,18 +147,35 @@ def _open_llamacpp(order: Order) -> Translator:
         raise TranslationError(f"llama.cpp has no seam '{wanted.seam}'; set translator.seam to cb_eval.")
     from engine.mt.llamacpp import LlamaCppTranslator
 
+    path, adapter, load_share = order.path, order.adapter.file(GGUF) if order.adapter else None, 1.0
+    if order.latin and wanted.model in PACKAGED:
+        path, adapter, load_share = _prepared(order, adapter), None, 0.2
     translator = LlamaCppTranslator(
-        order.path,
+        path,
         order.prompt,
         order.heads,
         order.head_set.query_row,
         threads=wanted.threads,
         n_ctx=wanted.context_tokens,
-        progress=order.progress,
+        progress=lambda fraction, text: order.progress(1 - load_share + load_share * fraction, text),
         head_set_name=order.head_set_name,
-        adapter=order.adapter.file(GGUF) if order.adapter else None,
+        adapter=adapter,
     )
     return _made_ready(order, translator)
+
+
+def _prepared(order: Order, adapter: Path | None) -> Path:
+    """The packaged file with the adapter merged and without tokens of other scripts; made once, in seconds."""
+    try:
+        from engine.mt.gguf_prepare import prepare
+    except ImportError as error:
+        raise TranslationError(
+            f"Preparing {order.path.name} needs the package '{error.name}': pip install 'surtitle[laptop]'."
+        ) from error
+    base_sha256 = checksum(order.preset.translator.model, order.path)
+    return prepare(
+        order.path, base_sha256, adapter, cache_folder(), lambda fraction, text: order.progress(0.8 * fraction, text)
+    )
 
 
 def _open_huggingface(order: Order) -> Translator:
@@ -178,6 +204,8 @@ def _open_huggingface(order: Order) -> Translator:
         progress=order.progress,
         head_set_name=order.head_set_name,
         adapter=(order.adapter.file(SAFETENSORS), order.adapter.scale) if order.adapter else None,
+        quantise=wanted.quantise,
+        output_tokens="latin" if order.latin else "all",
     )
     return _made_ready(order, translator)
 

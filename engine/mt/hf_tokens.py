@@ -51,6 +51,11 @@ class HfTokens:
         )
         return list(coded["input_ids"]), [(a, b) for a, b in coded["offset_mapping"]] if places else None
 
+    def pieces(self) -> list[bytes]:
+        """The bytes of every token, by id."""
+        read = HfTokens.piece.__wrapped__  # a whole vocabulary is not worth keeping
+        return [read(self, token) for token in range(len(self._tokeniser))]
+
     def encode(self, text: str) -> list[int]:
         """Tokens of plain text that continues another: no begin mark, control tokens in it are only letters."""
         if self._pads_space and text.startswith(" "):

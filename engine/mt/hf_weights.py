@@ -42,19 +42,23 @@ class Loaded:
     max_positions: int
 
 
-def choose(device: str, dtype: str) -> tuple[str, str]:
+def choose(device: str, dtype: str, quantise: str = "none") -> tuple[str, str]:
     """Device and number type, "auto" resolved: the GPU where there is one; bfloat16 there, float32 on the CPU.
 
-    Raises `TranslationError` for a GPU that is not there.
+    Int8 weights are multiplied with bfloat16. Raises `TranslationError` for a GPU that is not there, and for another
+    type beside int8 weights on the CPU.
     """
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if device.split(":")[0] == "cuda" and not torch.cuda.is_available():
         raise TranslationError("There is no usable NVIDIA GPU for this translator; choose the device 'cpu'.")
+    int8 = quantise == "int8" and device == "cpu"
     if dtype == "auto":
-        dtype = "float32" if device == "cpu" else "bfloat16"
+        dtype = "float32" if device == "cpu" and not int8 else "bfloat16"
     if dtype not in DTYPES:
         raise ValueError(f"dtype {dtype!r}")
+    if int8 and dtype != "bfloat16":
+        raise TranslationError(f"Int8 weights go with bfloat16, not {dtype}; set translator.dtype to auto.")
     return device, dtype
 
 

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from engine.alignatt.draft import Draft
 from engine.alignatt.heads import Head
-from engine.mt import hf_weights, qk_capture
+from engine.mt import hf_int8, hf_weights, qk_capture
 from engine.mt.attention_spec import AttentionSpecError, describe
 from engine.mt.contract import Cancel, CaptureHealth, Progress, Source, TranslationError
 from engine.mt.drafting import Generated, Prepared, as_draft, next_token, no_draft, prepare
 from engine.mt.hf_adapter import merge
 from engine.mt.hf_cache import CachedText, SessionCaches, cache_keyword
 from engine.mt.hf_tokens import HfTokens
+from engine.mt.latin import latin_tokens
 from engine.mt.prompt import PromptLayout, layout_of
 from engine.mt.rows import stack_rows, unit_masses
 
@@ -40,10 +41,12 @@ class HuggingFaceTranslator:
     `seam`: "hf_eager" or "hf_qk_fast". `heads`: (layer, head)s whose mean is a token's row, None for every head whose
     layer computes its own keys. `query_row`: "predicting" or "own", see `HeadSet`. `device`: "cpu", "cuda", "cuda:1"
     or "auto"; `dtype`: "float32", "bfloat16", or "auto". `adapter`: file and scale of a LoRA adapter, see `hf_adapter`.
-    `threads` holds for the whole process; None leaves torch's
-    choice. The attributes `heads` (in the order of `teacher_force`), `geometry` (layers, query heads of a layer) and
-    `architecture` are as read from the model. One lock: a draft of one session waits for that of another. Raises
-    `TranslationError` for an unusable model and for heads that it does not have or that share another layer's keys.
+    On the CPU, `quantise` "int8" quantises the weights and `output_tokens` "latin" leaves out what is not written in
+    Latin script, see `hf_int8`; a GPU needs neither and ignores both. `threads` holds for the whole process; None
+    leaves torch's choice. The attributes `heads` (in the order of `teacher_force`), `geometry` (layers, query heads of
+    a layer) and `architecture` are as read from the model. One lock: a draft of one session waits for that of another.
+    Raises `TranslationError` for an unusable model and for heads that it does not have or that share another layer's
+    keys.
     """
 
     supports_shared_kv = False
@@ -65,10 +68,12 @@ class HuggingFaceTranslator:
         progress: Progress | None = None,
         head_set_name: str = "",
         adapter: tuple[Path, float] | None = None,
+        quantise: str = "none",
+        output_tokens: str = "all",
     ) -> None:
         if query_row not in ("predicting", "own") or seam not in SEAMS:
             raise ValueError(f"query_row {query_row!r}, seam {seam!r}")
-        device, dtype = hf_weights.choose(device, dtype)
+        device, dtype = hf_weights.choose(device, dtype, quantise)
         if threads is not None:
             torch.set_num_threads(threads)
         qk_capture.register()
@@ -83,6 +88,7 @@ class HuggingFaceTranslator:
         self._device, self._dtype = device, dtype
         self._n_ctx = min(n_ctx, loaded.max_positions)
         self._tokens = HfTokens(loaded.tokeniser, loaded.model_type, loaded.end_ids)
+        self._outputs = self._make_fast(quantise == "int8", output_tokens == "latin") if device == "cpu" else None
         self._layout: PromptLayout = layout_of(prompt, self._tokens.chat_template)
         self._own_row = query_row == "own"
         self._open_seam(seam, heads)
@@ -91,6 +97,15 @@ class HuggingFaceTranslator:
         self._closed = False
         self.health = CaptureHealth(mode=seam)
         self.head_set_name = head_set_name
+
+    def _make_fast(self, int8: bool, latin: bool) -> torch.Tensor | None:
+        """Shrink the model in place; the token of each output, None where output and token are one."""
+        if int8:
+            hf_int8.quantise_layers(self._model)
+        if not (int8 or latin):
+            return None
+        tokens = latin_tokens(self._tokens.pieces()) if latin else None
+        return hf_int8.shrink_output(self._model, tokens, int8)
 
     def _open_seam(self, seam: str, heads: Sequence[tuple[int, int]] | None) -> None:
         try:
@@ -281,7 +296,7 @@ class HuggingFaceTranslator:
             raise TranslationError(
                 f"{self._name} computes no usable numbers in {self._dtype}; choose float32 or another model."
             )
-        return int(best)
+        return int(best if self._outputs is None else self._outputs[best])
 
 
 _WARM_UP, _CALIBRATION = "\0warm-up", "\0calibration"

@@ -263,12 +263,14 @@ def test_a_mode_that_is_not_the_one_asked_for_is_said(engine: Engine) -> None:
 
 
 def test_a_translator_that_stands_in_is_said(engine: Engine) -> None:
-    (_, ready) = engine.do(CONFIGURE)[-1], engine.do(CONFIGURE)[-1]
-    assert ready.info["seam"] == "cb_eval"
+    engine.do(CONFIGURE)
+    assert engine.host._models is not None
+    assert session_info(engine.host._models)["seam"] == "cb_eval"
     health = engine.translators[-1].health
     health.mode, health.stand_in = "hf_qk_fast", "llama.cpp is not here: torch stands in."
     (said,) = [event for event in engine.do(Start("one")) if isinstance(event, Health)]
     assert (said.component, said.state, said.text) == ("library", "stand_in", health.stand_in)
+    assert session_info(engine.host._models)["seam"] == "hf_qk_fast"
     engine.finish()
 
 

@@ -55,7 +55,7 @@ def write_adapter(
     """A whole adapter for the packaged Gemma; returns its folder. Needs `gguf` and `safetensors`."""
     folder.mkdir(parents=True, exist_ok=True)
     matrices = random_matrices(rank, strength, seed)
-    _write_gguf(folder / "adapter.gguf", matrices, alpha)
+    write_gguf(folder / "adapter.gguf", matrices, alpha)
     _write_safetensors(folder / "adapter.safetensors", matrices)
     describe(folder, rank, alpha, layout, base_sha256, languages, name)
     return folder
@@ -90,7 +90,7 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes() if path.is_file() else b"").hexdigest()
 
 
-def _write_gguf(path: Path, matrices: Matrices, alpha: float, architecture: str = "gemma3") -> None:
+def write_gguf(path: Path, matrices: Matrices, alpha: float, architecture: str = "gemma3") -> None:
     from gguf import GGUFWriter
 
     writer: Any = GGUFWriter(path, architecture)
