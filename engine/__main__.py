@@ -26,6 +26,7 @@ BENCHMARKS = {
     ),
     "server": ("engine.benchmarks.server", "the MT server: round trips, release on commit, many sessions"),
     "hf-seams": ("engine.benchmarks.hf_seams", "what rows cost in the Hugging Face translator"),
+    "translator": ("engine.benchmarks.translator", "the built-in translator's sentences and speed, base and adapter"),
     "mt": ("engine.benchmarks.mt", "milliseconds per token of the translator's seams"),
 }
 
