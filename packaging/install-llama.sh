@@ -1,15 +1,34 @@
 #!/usr/bin/env bash
-# Installs llama-cpp-python into the environment of the given Python, in the version that pyproject.toml names.
-# It exists as source only; the compiler takes minutes, so this shows how far it is.
+# Installs llama-cpp-python into the environment of the given Python, in the version that pyproject.toml names, and
+# makes the stamp file once it is there.
+#   packaging/install-llama.sh PYTHON STAMP
+# It exists as source only; the compiler takes minutes, so this shows how far it is. Where it cannot be compiled this
+# says so and makes no stamp: the laptop preset then runs on torch, and the next run tries again.
 set -euo pipefail
 
 python=$1
+stamp=$2
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 requirement=$(sed -nE 's/.*"(llama-cpp-python==[^"]+)".*/\1/p' "$here/../pyproject.toml")
 version=${requirement#*==}
+instead="the laptop preset will run on torch, more slowly; to mend it, install a C++ compiler (on Debian and Ubuntu the package g++) and run this again"
 
 present=$("$python" -c 'from importlib.metadata import version; print(version("llama-cpp-python"))' 2>/dev/null || true)
 if [[ $present == "$version" ]]; then
+    touch "$stamp"
+    exit 0
+fi
+rm -f "$stamp"
+
+compiler=""
+for name in "${CXX:-c++}" g++ clang++; do
+    if command -v "$name" >/dev/null; then
+        compiler=$name
+        break
+    fi
+done
+if [[ -z $compiler ]]; then
+    echo "surtitle: no C++ compiler is here, so the translator's library (llama.cpp) is left out: $instead" >&2
     exit 0
 fi
 
@@ -37,7 +56,8 @@ done
 trap - EXIT
 if ! wait "$build"; then
     tail -n 25 "$log" >&2
-    echo "surtitle: the translator's library did not compile; the end of .venv/llama-build.log is above (a C++ compiler is needed, on Debian and Ubuntu the package g++)." >&2
-    exit 1
+    echo "surtitle: the translator's library (llama.cpp) did not compile, the end of .venv/llama-build.log is above: $instead" >&2
+    exit 0
 fi
 echo "  done in $(((SECONDS - start) / 60)) min $(((SECONDS - start) % 60)) s"
+touch "$stamp"

@@ -107,9 +107,10 @@ apt() {
 echo "surtitle: installing system packages with apt:"
 printf '  %s\n' "${missing[@]}"
 if ! compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null; then
-    apt update
+    apt update || true  # what cannot be installed then says so itself
 fi
 names=()
+compiler=""
 for entry in "${missing[@]}"; do
     IFS='|' read -ra alternatives <<<"${entry%%:*}"
     for name in "${alternatives[@]}"; do
@@ -117,10 +118,14 @@ for entry in "${missing[@]}"; do
             break
         fi
     done
-    names+=("$name")
+    if [[ $name == g++ ]]; then compiler=$name; else names+=("$name"); fi
 done
 # A list of packages that is older than the archive fails once.
-if ! apt install -y --no-install-recommends "${names[@]}"; then
+fetch() {
+    apt install -y --no-install-recommends "$@" && return
     apt update
-    apt install -y --no-install-recommends "${names[@]}"
-fi
+    apt install -y --no-install-recommends "$@"
+}
+[[ ${#names[@]} -eq 0 ]] || fetch "${names[@]}"
+# Without a compiler the program runs too, more slowly.
+[[ -z $compiler ]] || (fetch "$compiler") || echo "surtitle: $compiler could not be installed" >&2

@@ -179,6 +179,7 @@ def _disk() -> Finding:
 
 def _presets(engine: dict[str, Any]) -> list[Finding]:
     findings = []
+    usable = False
     for preset_id in preset_ids():
         try:
             preset = load_preset(preset_id)
@@ -187,9 +188,11 @@ def _presets(engine: dict[str, Any]) -> list[Finding]:
             continue
         why = obstacles(preset, engine)
         label = f" ({preset.quality})" if preset.quality else ""
-        text = f"{preset.id}{label}: " + ("; ".join(why) if why else "can be used")
-        findings.append(Finding("note" if why else "ok", "preset", text))
-    if not any(finding.state == "ok" for finding in findings):
+        slower = "" if why else stand_in(preset, engine)
+        text = f"{preset.id}{label}: " + ("; ".join(why) if why else slower or "can be used")
+        findings.append(Finding("note" if why or slower else "ok", "preset", text))
+        usable = usable or not why
+    if not usable:
         findings.append(Finding("bad", "presets", "none can be used on this machine"))
     return findings
 
@@ -205,6 +208,12 @@ def obstacles(preset: Preset, engine: dict[str, Any]) -> list[str]:
             why.append(f"the weights of {model} are missing")
     if preset.translator.kind == "remote" and not _answers(preset.translator.url):
         why.append(f"no MT server answers at {preset.translator.url}")
+    broken = engine.get("broken", {})
+    if preset.translator.kind == "llamacpp" and "huggingface" in broken:
+        why.append(
+            f"neither llama-cpp-python ({broken['llamacpp']}) nor torch ({broken['huggingface']}) can be loaded: run "
+            "`make demo`, or pip install 'surtitle[torch]'"
+        )
     gpus = engine.get("gpus", [])
     largest = max((gpu[1] for gpu in gpus), default=0.0)
     if preset.needs.gpu_gib > largest:
@@ -214,6 +223,17 @@ def obstacles(preset: Preset, engine: dict[str, Any]) -> list[str]:
     if preset.needs.ram_gib > total:
         why.append(f"it needs {preset.needs.ram_gib:g} GiB of memory, there are {total:.1f} GiB")
     return why
+
+
+def stand_in(preset: Preset, engine: dict[str, Any]) -> str:
+    """What takes the place of a library that cannot be loaded, "" where nothing has to."""
+    why = engine.get("broken", {}).get("llamacpp")
+    if preset.translator.kind != "llamacpp" or not why:
+        return ""
+    return (
+        f"can be used, more slowly: llama-cpp-python cannot be loaded ({why}), so torch stands in; install a C++ "
+        "compiler (g++) and run `make demo` again"
+    )
 
 
 def _answers(url: str) -> bool:

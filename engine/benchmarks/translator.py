@@ -50,6 +50,7 @@ SHORTEST_HALVED = 6  # words
 SPEED_SENTENCES = 16
 SPEED_TOKENS = 24
 EXAMPLES = 10
+TABLE_COLUMNS = 110  # also where the output is no terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +125,10 @@ class _Benchmark:
             cases = {name: self._cases(name, pair) for name in self._sets}
             for variant in self._variants:
                 self._run_variant(variant, pair, {name: found for name, found in cases.items() if found})
-        Console().print(_table(self._results))
-        Console().print(_speed_table(self._speeds))
+        console = Console()
+        wide = Console(width=max(console.width, TABLE_COLUMNS))
+        wide.print(_table(self._results))
+        wide.print(_speed_table(self._speeds))
 
     def _preset(self, variant: str) -> Preset:
         preset = load_preset(self._args.preset, {**self._overrides, **(BASE if variant == "base" else {})})
