@@ -8,19 +8,19 @@ from typing import Any
 from engine.alignatt.policy import Policy
 from engine.benchmarks.curves.points import Point
 
-# One unit of border margin lies above none at equal latency; θ is the dial from there.
+# One dial from hasty to patient: how far from the end of what was heard a unit must lie, then from what is committed.
 ALIGNATT: tuple[dict[str, Any], ...] = (
-    {"border_margin": 0, "theta": 0.9},
-    {"border_margin": 1, "theta": 0.9},
-    {"border_margin": 1, "theta": 0.7},
-    {"border_margin": 1, "theta": 0.5},
-    {"border_margin": 1, "theta": 0.3},
-    {"border_margin": 1, "theta": 0.15},
+    {"heard_margin": 1},
+    {"heard_margin": 2},
+    {"heard_margin": 3},
+    {"border_margin": 0},
+    {"border_margin": 1},
+    {"border_margin": 2},
 )
 HOLD_N = (1, 2, 3, 4, 6)
 WAIT_K = (0, 1, 2, 3, 5)
 AGREEMENT_EVERY = (1, 2, 3, 4)
-_LETTERS = {"theta": "θ", "border_margin": "m", "soft_edge": "edge", "min_accessible": "min"}
+_LETTERS = {"heard_margin": "heard", "border_margin": "m"}
 
 
 def points_of(base: Policy) -> list[Point]:
