@@ -19,7 +19,6 @@ from engine.mt.prompt import FewShotLayout, PromptLayout, TalksLayout
 
 BASE, ADAPTED = "few-shot base", "adapted"
 HALF_TOKENS = 48
-_CHECK_TOLERANCE = 0.05  # of the logits' standard deviation, root mean square; float16 and bfloat16 round
 
 
 @dataclass(frozen=True, slots=True)

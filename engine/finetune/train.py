@@ -236,6 +236,7 @@ class Trainer:
                 for values, kept in zip(pair, self._kept[name], strict=True):
                     values.copy_(kept)
         shared = same_files(self._folder)
+        self._model.float()  # in bfloat16 two equal models differ by more than float16 takes away
         apart = same_logits(self._folder, self._model, [example.ids for example in dev.coded[:VERIFIED]])
         self._note_line("verified", matrices=shared, logits_apart=apart, score=self._best)
 
