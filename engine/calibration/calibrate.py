@@ -53,7 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--exclude", type=Path, help="text file of source sentences to leave out, one a line")
     parser.add_argument("--limit", type=int, help="use the first N pairs")
     parser.add_argument("--query-row", choices=(*QUERY_ROWS, "best"), default="best")
-    parser.add_argument("--prompt", choices=("few_shot", "chat"), help="default: few_shot for base models")
+    parser.add_argument("--prompt", choices=("few_shot", "chat", "talks"), help="default: few_shot for base models")
+    parser.add_argument("--adapter", default="", help="name or folder of an adapter, which brings its own prompt")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--data", default="", help="where the pairs come from, for the head set")
     parser.add_argument("--licence", default="", help="licence of the pairs, for the head set")
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         if not target_lang:
             raise PairError(f"'{args.direction}' is not a direction such as en-de.")
         pairs = _aligned(args)
-        model = open_model(args.model, source_lang, target_lang, args.prompt, args.threads)
+        model = open_model(args.model, source_lang, target_lang, args.prompt, args.threads, args.adapter)
         rows = QUERY_ROWS if args.query_row == "best" else (args.query_row,)
         found = {row: _hits(model, pairs, source_lang, target_lang, row) for row in rows}
         report, scores = _best(model, found, args)

@@ -5,22 +5,36 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine.calibration.contract import TeacherForced
-from engine.models import cache_folder, resolve
+from engine.models import cache_folder, checksum, resolve
+from engine.mt.adapter import GGUF, load_adapter
 from engine.mt.contract import TranslationError
 
 CONTEXT_TOKENS = 1024
 PROMPT_FOR_PACKAGED = "few_shot"  # the packaged Gemma is a base model
 
 
-def open_model(model: str, source_lang: str, target_lang: str, prompt: str | None, threads: int) -> TeacherForced:
-    """Load a packaged name, a GGUF file or a Hugging Face folder. Raises `ModelError` or `TranslationError`."""
+def open_model(
+    model: str, source_lang: str, target_lang: str, prompt: str | None, threads: int, adapter: str = ""
+) -> TeacherForced:
+    """Load a packaged name, a GGUF file or a Hugging Face folder; `adapter` (of a GGUF file) brings its own prompt.
+
+    Raises `ModelError` or `TranslationError`.
+    """
     path = resolve(model)
     layout = prompt or (PROMPT_FOR_PACKAGED if not Path(model).exists() else "chat")
+    lora: Path | None = None
+    if adapter:
+        found = load_adapter(adapter)
+        found.check_pair(source_lang, target_lang)
+        found.check_base(path, checksum(model, path))
+        layout, lora = found.prompt, found.file(GGUF)
     if path.is_dir():
         return _open_folder(path, layout, threads)
     from engine.mt.llamacpp import LlamaCppTranslator
 
-    translator = LlamaCppTranslator(path, layout, None, "predicting", threads=threads, n_ctx=CONTEXT_TOKENS)
+    translator = LlamaCppTranslator(
+        path, layout, None, "predicting", threads=threads, n_ctx=CONTEXT_TOKENS, adapter=lora
+    )
     translator.warm_up(source_lang, target_lang)
     return translator
 
