@@ -19,6 +19,7 @@ COMMANDS = {
 BENCHMARKS = {
     "session": ("engine.benchmarks.session", "a whole session: real-time factor, lag, CPU and memory"),
     "recogniser": ("engine.benchmarks.recogniser", "the recogniser alone: CPU time, delay of settled words, errors"),
+    "asr": ("engine.benchmarks.asr", "cost of the recogniser's updates, as utterances grow and sessions come together"),
     "policies": ("engine.benchmarks.policies", "quality against latency of every policy"),
     "llamacpp": (
         "engine.benchmarks.llamacpp",

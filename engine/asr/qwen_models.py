@@ -85,6 +85,9 @@ class QwenModels:
         self._chat = _chat_of(recogniser, self._tokens)
         self._stop_ids = _ids(self._tokens, qwen_text.END_TOKENS, recogniser)
         self._mark, self.class_s = _marks(aligner, self._align_tokens)
+        for folder in (recogniser, aligner) if "load_format" not in settings.vllm else ():
+            if not any(folder.glob("*.safetensors")):
+                raise RecognitionError(f"{folder} holds no weights: there is no file *.safetensors in it.")
         tell(0.0, f"Starting vLLM with {recogniser.name}")
         self._recogniser = start(settings.engine(recogniser, SHARE_OF_RECOGNISER, settings.enforce_eager, {}))
         try:
@@ -224,7 +227,7 @@ def _marks(folder: Path, tokens: Any) -> tuple[int, float]:
     mark, length_ms = config.get("timestamp_token_id"), config.get("timestamp_segment_time")
     if not isinstance(mark, int) or not isinstance(length_ms, int | float) or length_ms <= 0:
         raise RecognitionError(
-            f"{folder} holds no forced aligner: its config.json names no timestamp token and length."
+            f"{folder} holds no forced aligner: its config.json names no timestamps and their length."
         )
     if tokens.convert_ids_to_tokens(mark) != qwen_text.TIMESTAMP:
         raise RecognitionError(f"{folder} holds no forced aligner: token {mark} is no {qwen_text.TIMESTAMP}.")

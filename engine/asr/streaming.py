@@ -130,6 +130,11 @@ class StreamingRecogniser:
         if dropped.samples or dropped.windows:
             logger.warning("%d samples were no numbers, %d windows held no sound.", dropped.samples, dropped.windows)
 
+    @property
+    def window_s(self) -> tuple[float, float]:
+        """The window of the open utterance: its start and the end of what of it was decoded, on the session clock."""
+        return self._start / SAMPLE_RATE, self._clock_s
+
     # ------------------------------------------------------------ the window
 
     @property

@@ -1,4 +1,4 @@
-"""An engine core's process ends with the process that started it, however that one ends.
+"""An engine core's processes end with the process that started the engine, however that one ends.
 
 vLLM's engine core waits for ever for a parent that was killed, and keeps its GPU memory. The process group that the
 engine process leads is killed with it by the app, but not when the app is gone too, nor outside of the app.
@@ -13,17 +13,33 @@ from multiprocessing import parent_process
 from multiprocessing.connection import wait
 from typing import Any
 
+CORE = "EngineCore"  # how vLLM names the process; workers may be its children
+
 
 def hold_on() -> None:
-    """End this process as soon as its parent is gone. In a process that `multiprocessing` did not start: nothing."""
+    """End this process as soon as its parent is gone, and the engine core above it as soon as that one's parent is.
+
+    In a process that `multiprocessing` did not start: nothing.
+    """
     parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=_watch, args=(parent.sentinel,), name="lifeline", daemon=True).start()
+    if parent is None:
+        return
+    _start(parent.sentinel, [])
+    if parent.name.startswith(CORE) and hasattr(os, "pidfd_open"):
+        import psutil
+
+        core = psutil.Process(os.getppid())
+        _start(os.pidfd_open(core.ppid()), [core.pid])
 
 
-def _watch(sentinel: int) -> None:
+def _start(sentinel: Any, above: list[int]) -> None:
+    threading.Thread(target=_watch, args=(sentinel, above), name="lifeline", daemon=True).start()
+
+
+def _watch(sentinel: Any, above: list[int]) -> None:
     wait([sentinel])
-    os.kill(os.getpid(), signal.SIGKILL)
+    for pid in (*above, os.getpid()):
+        os.kill(pid, signal.SIGKILL)
 
 
 class Lifeline:

@@ -1,0 +1,1 @@
+"""Holds no function: whoever calls one is told by an AttributeError."""
