@@ -11,18 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from peft import LoraConfig, inject_adapter_in_model
 from peft.tuners.lora import LoraLayer
 from peft.tuners.tuners_utils import BaseTunerLayer
 
 from engine.finetune.rows import FinetuneError
 from engine.models import ModelError, resolve
+from engine.mt.examples import EXAMPLES
 from engine.mt.hf_weights import Loaded, choose, load
 from engine.packaged import PACKAGED
 
 BASE = "gemma-3-270m"
 ADAPTER = "default"
 BLOCK = 1 << 20
+LONGEST_SPELLING = 0.5  # tokens a character; Gemma's needs 0.2 to 0.3 for European languages
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +68,25 @@ def find_base(model: str | None, parts: Path | None, work: Path) -> Base:
 
 
 def load_base(base: Base, device: str, dtype: str, cache: Path) -> Loaded:
-    """The base model and its tokeniser. `cache` keeps the dequantised weights of a GGUF file."""
+    """The base model and its tokeniser. `cache` keeps the dequantised weights of a GGUF file.
+
+    Raises `TranslationError` for weights that do not load, `FinetuneError` for a tokeniser that is wrong.
+    """
     device, dtype = choose(device, dtype)
-    return load(base.path, dtype=dtype, device=device, implementation="sdpa", cache=cache)
+    loaded = load(base.path, dtype=dtype, device=device, implementation="sdpa", cache=cache)
+    if base.path.is_file():
+        check_tokeniser(loaded.tokeniser)
+    return loaded
+
+
+def check_tokeniser(tokeniser: Any) -> None:
+    """Raises `FinetuneError` for a tokeniser that lost its merges and spells: transformers 5.17 makes such a one."""
+    text = " ".join(" ".join(sentences) for sentences in EXAMPLES.values())
+    if len(tokeniser(text, add_special_tokens=False)["input_ids"]) > LONGEST_SPELLING * len(text):
+        raise FinetuneError(
+            f"transformers {transformers.__version__} spells text letter by letter with the tokeniser of the weights; "
+            "use the version that pyproject.toml asks for."
+        )
 
 
 def add_low_rank(model: Any, shape: LowRank) -> None:

@@ -16,10 +16,12 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
+transformers = pytest.importorskip("transformers")
 pytest.importorskip("peft")
 pytest.importorskip("gguf")
 pytest.importorskip("sacrebleu")
+
+from tokenizers import Tokenizer
 
 from engine.finetune import generate
 from engine.finetune.__main__ import main
@@ -29,7 +31,7 @@ from engine.finetune.examples import draw_examples
 from engine.finetune.export import read_gguf, read_safetensors
 from engine.finetune.rows import FinetuneError, read_rows
 from engine.finetune.verify import same_files
-from engine.finetune.weights import LowRank, add_low_rank, best_low_rank, find_base, matrices, plain
+from engine.finetune.weights import LowRank, add_low_rank, best_low_rank, check_tokeniser, find_base, matrices, plain
 from engine.mt.hf_tokens import HfTokens
 from engine.mt.prompt import TalksLayout
 from tests.engine.finetune.material import write_material
@@ -232,6 +234,15 @@ def test_the_nearest_low_rank_change() -> None:
     assert torch.allclose(2.0 * b @ a, change, atol=1e-4)
     a, b = best_low_rank(change, 2, scale=2.0)
     assert 0 < float((2.0 * b @ a - change).norm()) < float(change.norm())
+
+
+def test_a_tokeniser_that_spells_is_refused() -> None:
+    tokeniser = tiny_models.wrapped("gemma_like")
+    check_tokeniser(tokeniser)
+    spelling = json.loads(tokeniser.backend_tokenizer.to_str())
+    spelling["model"]["merges"] = []
+    with pytest.raises(FinetuneError, match="letter by letter"):
+        check_tokeniser(transformers.PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(spelling))))
 
 
 def test_parts_of_other_weights_are_refused(tmp_path: Path) -> None:
