@@ -10,6 +10,7 @@ import ctypes
 import functools
 import logging
 import os
+import time
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from engine.mt.contract import Cancel, Progress, TranslationError
 from engine.mt.ggml import LayoutError, RowCapture
+from engine.mt.llama_threads import ThreadChoice
 from engine.mt.prompt import Message, Prompt, Span, Tokens
 
 logger = logging.getLogger("surtitle.mt")
@@ -50,7 +52,8 @@ def _start_backend() -> None:
 class LlamaContext:
     """See the module. `heads`: (layer, head)s whose rows `decode` reads; None for all of the model.
 
-    `adapter`: a LoRA adapter in GGUF form, applied at its own scale. Raises `TranslationError` when a file is no
+    `threads`: the most that a decode may use, see `ThreadChoice`. `adapter`: a LoRA adapter in GGUF form, applied at
+    its own scale. Raises `TranslationError` when a file is no
     usable model or adapter, memory is short, or the model lacks a head.
     """
 
@@ -96,6 +99,7 @@ class LlamaContext:
         # One micro-batch a decode: each soft-max node then holds the rows of all its tokens.
         params.n_batch = params.n_ubatch = self.n_batch
         params.n_threads = params.n_threads_batch = threads
+        self._threads, self._threads_set = ThreadChoice(threads), threads
         params.swa_full = True
         params.flash_attn_type = api.LLAMA_FLASH_ATTN_TYPE_DISABLED
         params.cb_eval = self._capture.callback
@@ -245,8 +249,15 @@ class LlamaContext:
             batch.logits[i] = i == len(ids) - 1
         batch.n_tokens = len(ids)
         self._capture.arm(rows)
+        threads = self._threads.choose()
+        if threads != self._threads_set:
+            api.llama_set_n_threads(self._context, threads, threads)
+            self._threads_set = threads
+        started = time.perf_counter()
         status = api.llama_decode(self._context, batch)
         api.llama_synchronize(self._context)
+        if len(ids) == 1:
+            self._threads.note(threads, time.perf_counter() - started)
         if status:
             api.llama_memory_seq_rm(self._memory, 0, start, -1)
             raise TranslationError(f"llama.cpp could not compute the next step (status {status}); try again.")
