@@ -48,3 +48,19 @@ def test_a_folder_that_is_no_model_is_one_sentence(tmp_path: Path, absent: str) 
 def test_a_model_for_english_is_not_asked_for_another_language() -> None:
     with pytest.raises(ModelError, match=r"^whisper-tiny\.en knows English only and cannot hear 'de'"):
         create_recogniser(load_preset("laptop"), "de", quiet)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "language", "sentence"),
+    [
+        ({}, "en", r"names no forced aligner for whisper-tiny\.en: set recogniser\.aligner\.$"),
+        ({"recogniser.aligner": "/nowhere"}, "cs", r"^The forced aligner has no times for Czech; it knows"),
+        ({"recogniser.aligner": "/nowhere", "recogniser.model": "/nowhere"}, "en", r"^There is no model at '/nowhere'"),
+    ],
+)
+def test_a_qwen_preset_that_cannot_be_loaded_is_one_sentence(
+    overrides: dict[str, str], language: str, sentence: str
+) -> None:
+    preset = load_preset("laptop", {"recogniser.kind": "qwen", **overrides})
+    with pytest.raises(ModelError, match=sentence):
+        create_recogniser(preset, language, quiet)
