@@ -10,11 +10,11 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
 
 from app.commands.engine import COMMANDS as ENGINE_COMMANDS
 from app.commands.engine import run_engine_command
+from app.engine_packages import find_bundle, start_of, use
 from app.errors import UserError
 from app.logs import log_file, start_logging, stop_logging
 from engine.presets import PresetError
@@ -27,6 +27,7 @@ _COMMANDS = {
     "sessions": "list, show or delete recorded sessions",
     "export": "write a recorded session to txt, srt, vtt, jsonl or docx",
     "doctor": "what this machine has and what is missing",
+    "setup": "the engine of an installed package, and the environment for a GPU",
 }
 
 
@@ -37,13 +38,25 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{message[0].upper()}{message[1:]}; see `{self.prog} --help`.\n")
 
 
+class _Version(argparse.Action):
+    """Asks git and the engine, so it does that only when it is wanted."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        told = importlib.import_module("app.version")
+        _, engine = importlib.import_module("app.commands.doctor").examine_engine()
+        print(told.program_line(), f"window: {told.window_line()}", f"engine: {engine.text}", sep="\n")
+        parser.exit()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if failed := _guarded(lambda: _take_installed_engine(words)):
+        return failed
     if words[:2] == ["benchmark", "window"]:  # the one benchmark that is the app's
         return int(importlib.import_module("app.benchmark_window").main(words[2:]))
     if words and words[0] in ENGINE_COMMANDS:
-        return run_engine_command(words)
+        return _guarded(lambda: _run_engine(words))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a letter must not end a session
@@ -54,6 +67,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _guarded(lambda: args.run(args))
     finally:
         stop_logging()
+
+
+def _run_engine(words: list[str]) -> int:
+    if not {"-h", "--help"} & set(words) and find_bundle() is not None:
+        _module("setup").ensure_engine()
+    return run_engine_command(words)
+
+
+def _take_installed_engine(words: list[str]) -> int:
+    """In a packaged program, go on with the engine that has been installed beside it, if one has."""
+    bundle = find_bundle()
+    if bundle is None:
+        return 0
+    if words[:1] != ["setup"] and bundle.gpu_python is not None:
+        os.execve(bundle.gpu_python, *start_of(bundle.gpu_python, words))
+    if bundle.ready:
+        use(bundle)
+    return 0
 
 
 def _guarded(command: Callable[[], int]) -> int:
@@ -91,7 +122,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         epilog=f"commands of the engine (see `surtitle COMMAND --help`):\n{handed_over}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"surtitle {_version()}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="version, commit and libraries, then leave")
     parser.add_argument("-v", "--verbose", action="store_true", help="log in detail, also to standard error")
     parser.set_defaults(run=lambda args: _module("run").open_window())
     commands = parser.add_subparsers(metavar="COMMAND")
@@ -107,13 +138,6 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
 
 def _module(name: str) -> Any:
     return importlib.import_module(f"app.commands.{name}")
-
-
-def _version() -> str:
-    try:
-        return version("surtitle")
-    except PackageNotFoundError:
-        return "(not installed)"
 
 
 if __name__ == "__main__":

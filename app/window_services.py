@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QDialog
 
 from app.controller import Controller
 from app.engine_report import EngineReport
@@ -23,6 +24,7 @@ from app.widgets.subtitle_window import SubtitleWindow
 from app.window_settings import WindowSettings
 
 if TYPE_CHECKING:  # they are loaded when they are opened, so that the window is there sooner
+    from app.widgets.about_dialog import AboutDialog
     from app.widgets.engine_status import EngineDialog
     from app.widgets.window_dialog import WindowDialog
 
@@ -39,6 +41,7 @@ class WindowServices:
         self.page_problem = ""
         self.engine_dialog: EngineDialog | None = None
         self.window_dialog: WindowDialog | None = None
+        self.about_dialog: AboutDialog | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._served: tuple[bool, int, str] = (False, 0, "")
         self._serving = asyncio.Lock()
@@ -47,6 +50,7 @@ class WindowServices:
         window.remember.connect(self._remember)
         window.open_look.connect(self.show_window_dialog)
         window.open_engine.connect(self.show_engine_dialog)
+        window.open_about.connect(self.show_about_dialog)
         self._leave: Callable[[], None] = settings.changed.subscribe(self._settings_changed)
 
     def start(self) -> None:
@@ -62,7 +66,7 @@ class WindowServices:
         await self.page.stop()
         if self.engine_dialog is not None:
             self.engine_dialog.detach()
-        for dialog in (self.engine_dialog, self.window_dialog):
+        for dialog in (self.engine_dialog, self.window_dialog, self.about_dialog):
             if dialog is not None:
                 dialog.hide()
                 dialog.deleteLater()
@@ -77,6 +81,14 @@ class WindowServices:
             self.engine_dialog = EngineDialog(self.report, self.window)
             self.engine_dialog.restart.connect(self.window.restart)
         _raise(self.engine_dialog)
+
+    def show_about_dialog(self) -> None:
+        """Version, licence and notices, in front."""
+        if self.about_dialog is None:
+            from app.widgets.about_dialog import AboutDialog
+
+            self.about_dialog = AboutDialog(self.window)
+        _raise(self.about_dialog)
 
     def show_window_dialog(self) -> None:
         """Appearance, shortcuts and browsers, in front."""
@@ -168,7 +180,7 @@ def _rgba(colour: QColor) -> str:
     return f"rgba({colour.red()}, {colour.green()}, {colour.blue()}, {colour.alphaF():.3f})"
 
 
-def _raise(dialog: EngineDialog | WindowDialog) -> None:
+def _raise(dialog: QDialog) -> None:
     dialog.show()
     dialog.raise_()
     dialog.activateWindow()

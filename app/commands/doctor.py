@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 
 def examine() -> list[Finding]:
     """Everything, in the order of the report."""
-    engine, engine_finding = _engine()
+    engine, engine_finding = examine_engine()
     return [
         _python(),
         *_qt(),
@@ -128,7 +128,7 @@ def _microphones() -> list[Finding]:
     ]
 
 
-def _engine() -> tuple[dict[str, Any], Finding]:
+def examine_engine() -> tuple[dict[str, Any], Finding]:
     """What `python -m engine doctor --json` says, {} when it says nothing."""
     try:
         asked = subprocess.run(

@@ -13,6 +13,7 @@ from typing import Any
 
 from app.commands.engine import run_engine_command
 from app.display import display_problem
+from app.engine_packages import find_bundle
 from app.errors import UserError
 from app.export.writer import WHAT
 from app.files import settings_file
@@ -76,10 +77,17 @@ def _run(args: argparse.Namespace) -> int:
     if not args.headless and (problem := display_problem()):
         raise UserError(problem)
     options.check()
+    _ensure_engine(window=not args.headless)
     if not args.headless:
         return window(options, settings)
     options.make_source().check()
     return run_headless(options)
+
+
+def _ensure_engine(*, window: bool) -> None:
+    """A packaged program installs its engine when it is needed first."""
+    if find_bundle() is not None:
+        importlib.import_module("app.commands.setup").ensure_engine(window)
 
 
 def _settings() -> Settings:
@@ -121,6 +129,7 @@ def open_window() -> int:
     """`surtitle` without a command: what the settings say, in the one window of this person."""
     if problem := display_problem():
         raise UserError(problem)
+    _ensure_engine(window=True)
     settings = _settings()
     return window(options_of(settings), settings, single=True)
 

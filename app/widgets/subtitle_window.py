@@ -36,7 +36,7 @@ MENU = (
     ("toggle", "restart"),
     ("presets", "microphones", "transcript", "export"),
     ("source_line", "reading_mode", "larger", "smaller", "more_lines", "fewer_lines", "click_through"),
-    ("look", "settings", "engine"),
+    ("look", "settings", "engine", "about"),
     ("hide", "quit"),
 )
 
@@ -61,6 +61,7 @@ class SubtitleWindow(Frame):
     open_settings = Signal()
     open_look = Signal()
     open_engine = Signal()
+    open_about = Signal()
     remember = Signal(object)
 
     def __init__(
@@ -209,7 +210,7 @@ class SubtitleWindow(Frame):
     def _connect(self) -> None:
         self.bar.toggle.connect(self.toggle)
         self.bar.restart.connect(self.restart)
-        opening = ("presets", "microphones", "transcript", "export", "settings", "look", "engine")
+        opening = ("presets", "microphones", "transcript", "export", "settings", "look", "engine", "about")
         for wish, signal in {
             "toggle": self.toggle,
             "restart": self.restart,

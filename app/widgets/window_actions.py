@@ -42,6 +42,7 @@ WISHES = (
     Wish("fewer_lines", "Ctrl+Down"),
     Wish("click_through", "Ctrl+Shift+X", checkable=True),
     Wish("menu", "F10", "more"),
+    Wish("about", "F1"),
     Wish("hide", "Ctrl+H"),
     Wish("quit", "Ctrl+Q"),
 )
@@ -86,6 +87,8 @@ def wish_name(wish: str) -> str:
             return translate("Actions", "Let clicks through the window")
         case "menu":
             return translate("Actions", "Menu")
+        case "about":
+            return translate("Actions", "About Surtitle…")
         case "hide":
             return translate("Actions", "Minimise")
         case "quit":

@@ -2,6 +2,21 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="de" sourcelanguage="en">
 <context>
+    <name>About</name>
+    <message>
+        <source>About Surtitle</source>
+        <translation>Über Surtitle</translation>
+    </message>
+    <message>
+        <source>Live translated subtitles on your own machine. Nothing leaves it. The program is under the Apache License 2.0; models and recordings have terms of their own:</source>
+        <translation>Übersetzte Live-Untertitel auf dem eigenen Rechner. Nichts verlässt ihn. Das Programm steht unter der Apache License 2.0; für Modelle und Aufnahmen gelten eigene Bedingungen:</translation>
+    </message>
+    <message>
+        <source>Notices and licences of others</source>
+        <translation>Hinweise und Lizenzen anderer</translation>
+    </message>
+</context>
+<context>
     <name>Actions</name>
     <message>
         <source>Start or stop</source>
@@ -70,6 +85,10 @@
     <message>
         <source>Menu</source>
         <translation>Menü</translation>
+    </message>
+    <message>
+        <source>About Surtitle…</source>
+        <translation>Über Surtitle…</translation>
     </message>
     <message>
         <source>Minimise</source>
@@ -338,6 +357,33 @@
     <message>
         <source>&amp;Save as…</source>
         <translation>&amp;Speichern unter…</translation>
+    </message>
+</context>
+<context>
+    <name>FirstStart</name>
+    <message>
+        <source>Surtitle: first start</source>
+        <translation>Surtitle: erster Start</translation>
+    </message>
+    <message>
+        <source>The recogniser and the translator are not on this machine yet. They are downloaded once from the Python package index; nothing of what you say will ever leave the machine.</source>
+        <translation>Erkennung und Übersetzung sind noch nicht auf diesem Rechner. Sie werden einmal vom Python Package Index geladen; nichts von dem, was gesagt wird, verlässt je den Rechner.</translation>
+    </message>
+    <message>
+        <source>What will be done</source>
+        <translation>Was geschehen wird</translation>
+    </message>
+    <message>
+        <source>Progress</source>
+        <translation>Fortschritt</translation>
+    </message>
+    <message>
+        <source>&amp;Download and install</source>
+        <translation>&amp;Laden und installieren</translation>
+    </message>
+    <message>
+        <source>&amp;Not now</source>
+        <translation>&amp;Nicht jetzt</translation>
     </message>
 </context>
 <context>

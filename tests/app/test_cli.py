@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -64,6 +65,16 @@ def test_version_and_help(capsys: Capture) -> None:
             cli.main(words)
         assert left.value.code == 0
         assert expected in capsys.readouterr().out
+
+
+def test_version_names_commit_and_engine(capsys: Capture) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["--version"])
+    program, window, engine = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"surtitle \d+\.\d+\.\d+\S*( \(commit [0-9a-f]{7,}(-dirty)?\))?", program)
+    assert re.fullmatch(r"window: Python 3\.\d+\.\d+, PySide6 \S+", window)
+    assert engine.startswith("engine: ")
+    assert "faster-whisper" in engine
 
 
 def test_bad_command_lines(capsys: Capture, tmp_path: Path) -> None:
@@ -205,7 +216,9 @@ ENGINE = {
 
 
 def test_doctor_reports(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_engine", lambda: (ENGINE, doctor.Finding("ok", "engine", "faster-whisper 1.2.1")))
+    monkeypatch.setattr(
+        doctor, "examine_engine", lambda: (ENGINE, doctor.Finding("ok", "engine", "faster-whisper 1.2.1"))
+    )
     monkeypatch.setattr(doctor, "_answers", lambda url: False)
     assert cli.main(["doctor", "--json"]) == 1
     found = {(row["name"], row["text"]): row["state"] for row in json.loads(capsys.readouterr().out)}
@@ -223,7 +236,7 @@ def test_doctor_when_the_engine_does_not_start(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(
         doctor, "engine_command", lambda words: [sys.executable, "-c", "raise ImportError('no wheels')"]
     )
-    answer, finding = doctor._engine()
+    answer, finding = doctor.examine_engine()
     assert answer == {}
     assert (finding.state, finding.text) == ("bad", "it does not start: ImportError: no wheels")
 
