@@ -50,6 +50,8 @@ def _x11_answers(display: str) -> bool:
 
 
 def _connects(address: str) -> bool:
+    if sys.platform == "win32":
+        return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         client.settimeout(_TIMEOUT_S)
         try:

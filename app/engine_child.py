@@ -26,6 +26,7 @@ from engine.messages import Command, Numberer
 log = logging.getLogger(__name__)
 
 MAX_WAITING = 4096  # commands; some minutes of audio that an engine which hangs does not take
+KILLED = 9  # SIGKILL, which Windows does not name
 POLL_S = 0.2
 DRAIN_S = 0.5  # for what the engine said just before it died
 
@@ -139,7 +140,7 @@ class EngineChild:
         atexit.unregister(self.kill)
         self._reader.join(DRAIN_S)
         code = self._process.exitcode
-        self._on_exit(-signal.SIGKILL if code is None else code)
+        self._on_exit(-KILLED if code is None else code)
 
 
 def _open_pidfd(pid: int) -> int | None:

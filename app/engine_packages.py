@@ -36,6 +36,7 @@ Progress = Callable[[float, str], None]
 LIST = "packages.json"
 DOWNLOADED, INSTALLED = 0.8, 0.97  # shares of the progress bar
 POLL_S = 0.3
+LISTED_BYTES = 1_000_000
 SPARE_BYTES = 50_000_000  # for what a file system needs beside the bytes of the files
 _TRY = "import faster_whisper, llama_cpp, onnxruntime"
 _NO_NETWORK = ("connection", "resolve", "timed out", "timeout", "unreachable", "proxy", "ssl")
@@ -155,7 +156,9 @@ def plan(bundle: Bundle) -> list[str]:
         return [f"The engine is installed in {bundle.target}."]
     missing = bundle.missing
     lines = [f"Download {len(missing)} files, {_mb(sum(wheel.size for wheel in missing))}:"]
-    lines += [f"  {_mb(wheel.size):>8}  {wheel.requirement}" for wheel in sorted(missing, key=lambda w: -w.size)]
+    large = sorted((wheel for wheel in missing if wheel.size >= LISTED_BYTES), key=lambda wheel: -wheel.size)
+    lines += [f"  {_mb(wheel.size):>8}  {wheel.requirement}" for wheel in large]
+    lines += [f"  and {len(missing) - len(large)} small ones"] if len(large) < len(missing) else []
     lines.append(f"Install them into {bundle.target} ({_mb(bundle.needed_bytes)} of free space are needed).")
     return lines
 
@@ -204,6 +207,8 @@ def install(bundle: Bundle, progress: Progress, cancelled: threading.Event | Non
     with _alone(bundle):
         if bundle.ready:
             return
+        for left in bundle.home.glob(f".{bundle.key}-*"):  # by a program that was killed
+            shutil.rmtree(left, ignore_errors=True)
         work = Path(tempfile.mkdtemp(prefix=f".{bundle.key}-", dir=bundle.home))
         try:
             _download(bundle, work, progress, cancelled)
@@ -290,7 +295,10 @@ def _pip(
     env = {**os.environ, "PYTHONPATH": str(bundle.folder / "pip"), "TMPDIR": str(work / "tmp"), "PIP_NO_INPUT": "1"}
     command = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "--no-color", *words]
     with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
+        # a group of its own: Ctrl-C reaches this program, which ends it
+        process = subprocess.Popen(
+            command, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, process_group=0
+        )
         try:
             while process.poll() is None:
                 if cancelled.wait(POLL_S):
@@ -340,6 +348,8 @@ def _try(packages: Path) -> None:
 @contextmanager
 def _alone(bundle: Bundle) -> Iterator[None]:
     """One installation at a time. Raises `UserError` while another runs, and when the folder cannot be made."""
+    if sys.platform == "win32":
+        raise UserError("Packages with an engine of their own are for Linux: pip install 'surtitle[laptop]'.")
     import fcntl
 
     try:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from app.controller import Controller, SessionEnded
 from app.engine_client import EngineClient, EngineState
 from app.errors import UserError
 from app.options import RunOptions
 from app.records import Records
+from app.signals import on_signals
 from app.status import Phase
 from app.terminal import TerminalView
 from engine.presets import LANGUAGE_NAMES
@@ -48,7 +47,7 @@ class _Run:
         """The session, with the terminal in order and all files closed whatever happens."""
         controller, view = self.controller, self.view
         view.say(self._title())
-        with view, self._signals():
+        with view, on_signals(self._interrupted):
             self.quiet = controller.changed.subscribe(view.status)
             controller.subtitles.changed.subscribe(view.line)
             try:
@@ -97,18 +96,6 @@ class _Run:
         return f"{preset.title}: {' to '.join(names)}{label}. Ctrl-C stops."
 
     # ------------------------------------------------------------ Ctrl-C
-
-    @contextlib.contextmanager
-    def _signals(self) -> Iterator[None]:
-        loop = asyncio.get_running_loop()
-        handled = [signal.SIGINT, signal.SIGTERM]
-        for number in handled:
-            loop.add_signal_handler(number, self._interrupted)
-        try:
-            yield
-        finally:
-            for number in handled:
-                loop.remove_signal_handler(number)
 
     def _interrupted(self) -> None:
         """First: finish the last words. Second: end the engine at once. What is stable is kept in both cases."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import signal
 import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -22,6 +21,7 @@ from app.i18n import use_language
 from app.options import RunOptions
 from app.records import Records
 from app.settings import SettingsStore, load_settings
+from app.signals import on_signals
 from app.single_instance import SingleInstance
 from app.speed import SpeedMeter
 from app.status import Phase
@@ -124,18 +124,14 @@ class Main:
         window.show_status(controller.status)
         window.show()
         self.services.start()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._leave)
-        self._spawn(self._begin)
         try:
-            await self._leaving.wait()
-            await self.dialogs.close()
-            await controller.close()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            with on_signals(self._leave):
+                self._spawn(self._begin)
+                await self._leaving.wait()
+                await self.dialogs.close()
+                await controller.close()
+                await asyncio.gather(*self._tasks, return_exceptions=True)
         finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(number)
             window.detach()
             window.hide()
             await self.services.close()

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 def install_in_terminal(bundle: Bundle) -> None:
     """Install with a progress bar on standard error. Raises `UserError`; Ctrl-C stops it and keeps what has arrived."""
     engine_packages.check(bundle)
-    console, stop = Console(stderr=True, highlight=False), threading.Event()
+    console, stop, done = Console(stderr=True, highlight=False, soft_wrap=True), threading.Event(), threading.Event()
     console.print(f"First start: {engine_packages.plan(bundle)[0].rstrip(':')} into {bundle.home}.")
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
     failed: list[BaseException] = []
@@ -76,15 +76,18 @@ def install_in_terminal(bundle: Bundle) -> None:
                 engine_packages.install(bundle, tell, stop)
             except BaseException as error:  # noqa: BLE001  raised again in the thread that waits
                 failed.append(error)
+            finally:
+                done.set()
 
         worker = threading.Thread(target=work, name="engine packages")
         worker.start()
-        try:
-            while worker.is_alive():
-                worker.join(0.2)
-        except KeyboardInterrupt:
-            stop.set()
-            worker.join()
+        # an event and no `join`: one that Ctrl-C interrupts takes the thread for ended (CPython 3.11)
+        while not done.is_set():
+            try:
+                done.wait(0.2)
+            except KeyboardInterrupt:
+                stop.set()
+        worker.join()
     if failed:
         raise failed[0]
 
