@@ -4,6 +4,9 @@
 # make test   check, then every test
 # make translations  texts of the interface: new ones into resources/translations/*.ts, compiled into *.qm
 #             (make translations LANGUAGE=fr begins a new language)
+# make deb    a Debian package into dist/ (make deb PYTHON=/usr/bin/python3 where another Python comes first)
+# make release  wheel, source archive, Debian package, bill of materials and checksums into dist/
+# make test-packages  release, then each of them installed and used in a clean place (Debian, root, minutes)
 # make clean  what programs and tools have written; `make distclean` also removes the environment
 #
 # Settings: make demo TO=fr, make demo PRESET=laptop, make demo RECORDING=talk.wav, make PYTHON=python3.12
@@ -27,7 +30,7 @@ EXPORTS := out/demo.txt out/demo.srt out/demo.vtt out/demo.jsonl
 
 # Stamps and apt follow one another.
 .NOTPARALLEL:
-.PHONY: help demo run test check translations system-run system-test clean distclean
+.PHONY: help demo run test check translations deb release test-packages system-run system-test clean distclean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -52,6 +55,15 @@ test: system-test check
 translations: $(VENV)/.dev
 	@packaging/translations.sh update $(LANGUAGE)
 	@packaging/translations.sh compile
+
+deb: $(VENV)/.python
+	@$(BIN)/python packaging/deb/build.py
+
+release: $(VENV)/.python
+	@packaging/release.sh $(BIN)/python
+
+test-packages: release
+	@packaging/test-packages.sh
 
 system-run:
 	@packaging/system-packages.sh run
