@@ -111,6 +111,24 @@ step "the same without a display"
 display="" person surtitle run "$recording" --to fr --headless --fast --export /home/person/fr.txt >/dev/null 2>"$root.headless.log" || { cat "$root.headless.log"; fail "headless"; }
 [[ -s $home/fr.txt ]] || fail "no French"
 
+step "an older installation is replaced, another architecture refused"
+repacked() { # what to change in the control file
+    rm -rf "$root/tmp/old"
+    dpkg-deb -R "$deb" "$root/tmp/old"
+    sed -i "$1" "$root/tmp/old/DEBIAN/control"
+    touch "$root/tmp/old/usr/lib/surtitle/python/app/gone.py"
+    dpkg-deb --root-owner-group -Znone -b "$root/tmp/old" "$root/tmp/old.deb" >/dev/null
+}
+repacked 's/^Version: .*/Version: 0.0.1/'
+inside dpkg -i /tmp/old.deb >>"$root.apt.log" 2>&1 || fail "the older version"
+inside apt-get install -y -qq /tmp/surtitle.deb >>"$root.apt.log" 2>&1 || fail "the upgrade"
+[[ ! -e $root/usr/lib/surtitle/python/app/gone.py ]] || fail "the older version left a file"
+person surtitle setup | grep -q "The engine is installed" || fail "the engine has to be installed again"
+repacked 's/^Architecture: .*/Architecture: s390x/'
+! inside dpkg -i /tmp/old.deb >"$root.said" 2>&1 || fail "another architecture was installed"
+echo "  $(grep -m1 'does not match' "$root.said")"
+person surtitle setup | grep -q "The engine is installed" || fail "the refused package has broken the installed one"
+
 step "uninstalled: transcripts stay"
 sessions=$(find "$data/sessions" -name '*.jsonl' | wc -l)
 ((sessions >= 2)) || fail "there are $sessions sessions"
