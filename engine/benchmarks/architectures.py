@@ -75,15 +75,17 @@ def _gemma4(
     }
 
 
-def _gemma3_4b() -> dict[str, Any]:
+def _gemma3(
+    layers: int, hidden: int, inner: int, vocabulary: int, heads: int, kv_heads: int, window: int
+) -> dict[str, Any]:
     return {
-        **_common("gemma3_text", "Gemma3ForCausalLM", 34, 2560, 10240, 262208),
-        "num_attention_heads": 8,
-        "num_key_value_heads": 4,
+        **_common("gemma3_text", "Gemma3ForCausalLM", layers, hidden, inner, vocabulary),
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv_heads,
         "head_dim": 256,
         "query_pre_attn_scalar": 256,
-        "sliding_window": 1024,
-        "layer_types": ["full_attention" if layer % 6 == 5 else "sliding_attention" for layer in range(34)],
+        "sliding_window": window,
+        "layer_types": ["full_attention" if layer % 6 == 5 else "sliding_attention" for layer in range(layers)],
         "hidden_activation": "gelu_pytorch_tanh",
         "max_position_embeddings": 131072,
         "tie_word_embeddings": True,
@@ -122,7 +124,10 @@ ARCHITECTURES = {
     "gemma-4-e4b-shared": Architecture(
         _gemma4(42, 18, 2560, 10240, 262144, 8, 256, 512), ((11, 3), (29, 2), (30, 1), (41, 7))
     ),
-    "gemma-3-4b": Architecture(_gemma3_4b(), ((11, 2), (11, 3), (6, 4), (4, 2))),
+    "gemma-3-4b": Architecture(_gemma3(34, 2560, 10240, 262208, 8, 4, 1024), ((11, 2), (11, 3), (6, 4), (4, 2))),
+    # For tensor parallelism: heads of both halves; the second has a single key-value head, which ranks replicate.
+    "gemma-3-12b": Architecture(_gemma3(48, 3840, 15360, 262208, 16, 8, 1024), ((20, 1), (20, 9), (29, 3), (35, 14))),
+    "gemma-3-1b": Architecture(_gemma3(26, 1152, 6912, 262144, 4, 1, 512), ((9, 0), (9, 3), (14, 2), (17, 1))),
     "qwen3-1.7b": Architecture(_qwen3(28, 2048, 6144, 151936, 16, 128), ((11, 13), (14, 15), (6, 12), (13, 6))),
     "llama-3.2-1b": Architecture(_llama(16, 2048, 8192, 128256, 32), ((5, 3), (8, 30), (11, 7), (12, 0))),
     "gemma-4-tiny": Architecture(_gemma4(12, 5, 64, 128, 4096, 4, 32, 32), ((5, 3), (3, 0), (4, 2), (6, 1))),

@@ -27,7 +27,8 @@ SAVE_EVERY = 50
 
 def run(subject: Subject, mode: str, wanted: dict[int, int], path: Path, kv_cache_gib: float) -> dict[str, Any]:
     """The artefact's content. `wanted`: requests by how many run at once. Resumes from `path` where it fits."""
-    kind = {"mode": mode, "model": subject.folder.name, "heads": [list(head) for head in subject.heads]}
+    kind: dict[str, Any] = {"mode": mode, "model": subject.folder.name, "heads": [list(head) for head in subject.heads]}
+    kind |= {"tensor_parallel": subject.tensor_parallel} if subject.tensor_parallel > 1 else {}
     report = _load(path, kind)
     eager = mode == "eager"
     engine = start(
@@ -39,8 +40,8 @@ def run(subject: Subject, mode: str, wanted: dict[int, int], path: Path, kv_cach
         if engine.mode.verified:
             vocabulary = int(subject.config().get_text_config().vocab_size)
             for at_once, requests in wanted.items():
-                counts = report["at_once"].setdefault(str(at_once), _no_counts())
-                _requests(engine, counts, requests, at_once, vocabulary, lambda: _save(path, report))
+                counts = report["at_once"].setdefault(str(at_once), no_counts())
+                look_at_rows(engine, counts, requests, at_once, vocabulary, lambda: _save(path, report))
             report["info"] = engine.ask_info()
         _save(path, report)
     finally:
@@ -62,7 +63,8 @@ def _load(path: Path, kind: dict[str, Any]) -> dict[str, Any]:
     return {**kind, "at_once": {}}
 
 
-def _no_counts() -> dict[str, Any]:
+def no_counts() -> dict[str, Any]:
+    """What `look_at_rows` counts, before the first request."""
     names = ("requests", "tokens", "rows_missing", "rows_nonfinite", "rows_not_summing", "checked", "prefix_hits")
     return {
         **dict.fromkeys((*names, "beyond_window_512", "longest_prompt"), 0),
@@ -70,9 +72,10 @@ def _no_counts() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _requests(
+def look_at_rows(
     engine: CaptureEngine, counts: dict[str, Any], wanted: int, at_once: int, vocabulary: int, save: Callable[[], None]
 ) -> None:
+    """Go on until `counts` holds so many requests; `save` is called now and then."""
     rng = random.Random(counts["requests"] * 100 + at_once)
     earlier: list[list[int]] = []
     running: list[tuple[RowRequest, int, list[int], Job]] = []

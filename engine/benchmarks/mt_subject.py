@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import platform
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,18 @@ class BenchmarkError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The model of a benchmark on "cuda" or "cpu". `architecture` is empty when it has real weights."""
+    """The model of a benchmark on "cuda" or "cpu". `architecture` is empty when it has real weights.
+
+    `tensor_parallel`: ranks of vLLM's engines; `vllm`: further arguments of theirs.
+    """
 
     folder: Path
     heads: Heads
     device: str
     dtype: str
     architecture: str = ""
+    tensor_parallel: int = 1
+    vllm: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def random(self) -> bool:
@@ -40,7 +46,8 @@ class Subject:
             vllm = {"load_format": LOAD_FORMAT, "worker_cls": f"{module}.{'Captured' if capture else 'Plain'}"}
         base: dict[str, Any] = {
             "model": str(self.folder), "heads": self.heads, "dtype": self.dtype, "max_model_len": 2048,
-            "kv_cache_gib": 2.0 if self.device == "cuda" else 0.25, "vllm": vllm, "check_every": 0,
+            "kv_cache_gib": 2.0 if self.device == "cuda" else 0.25, "vllm": {**vllm, **self.vllm}, "check_every": 0,
+            "tensor_parallel": self.tensor_parallel, "own_process": self.tensor_parallel > 1,
         }  # fmt: skip
         return EngineSettings(**{**base, **changes})
 
@@ -100,6 +107,7 @@ def environment(device: str) -> dict[str, Any]:
         import triton
 
         found["triton"], found["cuda"] = triton.__version__, torch.version.cuda
+        found["gpus"] = torch.cuda.device_count()
     return found
 
 

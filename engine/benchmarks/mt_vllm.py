@@ -56,8 +56,8 @@ def measure(subject: Subject, eager: bool, mode: str, repeats: int, on_off: int,
 
 def _requests(engine: CaptureEngine, cases: Sequence[Case], repeats: int, capture: bool) -> dict[str, Any]:
     """The method's figure: one warm-up pass, then the hot ones."""
-    _hot(engine, cases, 1, NEW_TOKENS, capture)
-    rows, tokens = _hot(engine, cases, repeats, NEW_TOKENS, capture)
+    hot(engine, cases, 1, NEW_TOKENS, capture)
+    rows, tokens = hot(engine, cases, repeats, NEW_TOKENS, capture)
     return {"rows": rows, "tokens": tokens}
 
 
@@ -66,18 +66,18 @@ def _comparison(
 ) -> dict[str, Any]:
     """Tap alone and tap with rows, to be held against the engine without either; parts of a request; sessions."""
     part: dict[str, Any] = {}
-    part["without_rows_ms"] = median(_hot(engine, cases, on_off, NEW_TOKENS, False)[0])
-    part["first_token_ms"] = median(_hot(engine, cases, on_off, 1, False)[0])
+    part["without_rows_ms"] = median(hot(engine, cases, on_off, NEW_TOKENS, False)[0])
+    part["first_token_ms"] = median(hot(engine, cases, on_off, 1, False)[0])
     part["decode_step_ms"] = (part["without_rows_ms"] * NEW_TOKENS - part["first_token_ms"]) / (NEW_TOKENS - 1)
     part["cold_prefix_ms"] = median(_cold(engine, cases, capture))
     if capture:
-        part["with_rows_ms"] = median(_hot(engine, cases, on_off, NEW_TOKENS, True)[0])
-        part["draft_ms"] = DRAFT_TOKENS * median(_hot(engine, cases, repeats, DRAFT_TOKENS, True)[0])
+        part["with_rows_ms"] = median(hot(engine, cases, on_off, NEW_TOKENS, True)[0])
+        part["draft_ms"] = DRAFT_TOKENS * median(hot(engine, cases, repeats, DRAFT_TOKENS, True)[0])
         part["sessions"] = [sessions(engine, cases, count) for count in SESSIONS]
     return part
 
 
-def _hot(
+def hot(
     engine: CaptureEngine, cases: Sequence[Case], repeats: int, count: int, capture: bool
 ) -> tuple[list[dict[str, Any]], dict[str, list[int]]]:
     rows, tokens = [], {}

@@ -125,7 +125,7 @@ class CaptureEngine:
             done.wait()
 
     def ask_info(self) -> dict[str, Any]:
-        """`capture_info` of the first worker, with its counts so far."""
+        """`capture_info` of the first worker that watches a head, with its counts so far."""
         answer: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         return answer.get() if self._order("info", answer) else {}
 
@@ -165,7 +165,7 @@ class CaptureEngine:
     def _run(self, build: Callable[[], Any], built: queue.SimpleQueue[BaseException | None]) -> None:
         try:
             self._engine = build()
-            self.info = self.call("capture_info")[0] if self.mode.mode != NO_CAPTURE else {}
+            self.info = self._info() if self.mode.mode != NO_CAPTURE else {}
         except BaseException as error:  # noqa: BLE001 - the thread that waits raises it
             built.put(error)
             return
@@ -200,10 +200,15 @@ class CaptureEngine:
             elif order == "cancel":
                 self._cancel(subject)
             elif order == "info":
-                subject.put(self.call("capture_info")[0])
+                subject.put(self._info())
             elif order == "reset":
                 self._engine.reset_prefix_cache()
                 subject.set()
+
+    def _info(self) -> dict[str, Any]:
+        """All ranks schedule alike; but one without a chosen head has no captured values, so nor their type."""
+        ranks: list[dict[str, Any]] = self.call("capture_info")
+        return next((info for info in ranks if info.get("columns")), ranks[0])
 
     def _refuse_orders(self, failure: CaptureError) -> None:
         while True:
