@@ -8,6 +8,7 @@ import pytest
 import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
+from PySide6.QtGui import QFontMetricsF
 
 from app.subtitles import Line
 from app.widgets.look import Look
@@ -124,6 +125,8 @@ def test_nothing_jumps_on_real_rows(qapp: object, script: str, width: float, ste
     """Text comes a few letters at a time, as the worst recogniser would send it."""
     layout, text = CaptionLayout(Look()), SAMPLES[script]
     layout.set_width(width)
+    # A cluster may grow at the end of a row that is painted; a font without its script gives each letter a box.
+    widest = max(QFontMetricsF(layout._font).horizontalAdvance(cluster) for cluster in regex.findall(r"\X", text))
     old: list[int] = []
     for n in range(step, len(text) + step, step):
         layout.text([Line((1, 0), text[: n - 2], text[n - 2 : n], "", "", False)], 10_000)
@@ -134,4 +137,4 @@ def test_nothing_jumps_on_real_rows(qapp: object, script: str, width: float, ste
         clusters = [match.start() for match in regex.finditer(r"\X", laid.text)]
         assert set(laid.starts) <= set(clusters), "no cluster is cut"
         for row in laid.rows:
-            assert row.layout.lineAt(0).naturalTextWidth() <= width + layout.row_height, row.piece
+            assert row.layout.lineAt(0).naturalTextWidth() <= width + max(layout.row_height, widest), row.piece

@@ -52,6 +52,7 @@ def test_a_word_that_is_too_long_breaks_between_graphemes(layout: CaptionLayout,
 
 
 def test_markup_and_line_breaks_are_plain_text(layout: CaptionLayout) -> None:
+    layout.set_width(2000)
     assert layout.text([line(0, "<b>a</b>\n<br>&amp;")], 10_000) == ["<b>a</b> <br>&amp;"]
 
 

@@ -133,7 +133,7 @@ def test_dark_and_light(qapp: QApplication) -> None:
 
 
 def test_last_lines_stay_and_then_fade(open_window: Open, subtitles: Subtitles, qtbot: QtBot) -> None:
-    window = open_window(smooth=False)
+    window = open_window(smooth=False, font_pt=8)
     window.view.set_linger(0.3)  # the settings allow no less than six seconds
     window.show_status(Status(Phase.LISTENING, speech=True))
     subtitles.apply(caption(0, "Guten Morgen"))
@@ -149,7 +149,7 @@ def test_last_lines_stay_and_then_fade(open_window: Open, subtitles: Subtitles, 
 
 
 def test_fading_can_be_interrupted(open_window: Open, subtitles: Subtitles, qtbot: QtBot) -> None:
-    window = open_window()
+    window = open_window(font_pt=8)
     window.view.set_linger(0.01)
     subtitles.apply(caption(0, "Guten Morgen"))
     qtbot.waitUntil(lambda: window.view._opacity < 1.0, timeout=20_000)
