@@ -30,18 +30,24 @@ def word_starts(pieces: Sequence[bytes]) -> list[int]:
 
 
 def safe_cut(pieces: Sequence[bytes], limit: int, finish: str) -> int:
-    """The largest token count ≤ `limit` at which the draft may be cut.
+    """The largest token count ≤ `limit` at which the draft may be cut; see `safe_cuts`."""
+    return safe_cuts(pieces, finish)[limit]
+
+
+def safe_cuts(pieces: Sequence[bytes], finish: str) -> tuple[int, ...]:
+    """For every limit from 0 to all tokens, the largest token count within it at which the draft may be cut.
 
     At the end of a draft that stopped by itself the last word is complete, but its sentence mark is not trusted while
     the utterance is open: the model writes "." because the source ends there for the moment.
     """
     offsets, text = _layout(pieces)
     clusters = _cluster_edges(text)
-    for at in range(limit, 0, -1):
+    cuts = [0]
+    for at in range(1, len(pieces) + 1):
         position = offsets[at]
-        if position is not None and position in clusters and _may_cut(text, position, finish):
-            return at
-    return 0
+        whole = position is not None and position in clusters and _may_cut(text, position, finish)
+        cuts.append(at if whole else cuts[-1])
+    return tuple(cuts)
 
 
 def _may_cut(text: str, position: int, finish: str) -> bool:

@@ -1,9 +1,10 @@
 """Release policies: how many tokens of a draft may become stable.
 
-One function, `decide`, serves the first decision and every later one on the same draft (release on commit). It is pure,
-total and monotone in the frontier: a larger frontier never releases less. It never splits a word or a grapheme
-cluster, and it never releases a token whose row is missing or non-finite, unless the utterance is final: then all of
-the source is accessible, rows decide nothing, and the whole draft is released.
+One `Decider` serves the first decision and every later one on the same draft (release on commit); what does not depend
+on the frontier is worked out once. A decision is pure, total and monotone in the frontier: a larger frontier never
+releases less. It never splits a word or a grapheme cluster, and it never releases a token whose row is missing or
+non-finite, unless the utterance is final: then all of the source is accessible, rows decide nothing, and the whole
+draft is released.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from annotated_types import Ge, Le
+from numpy.typing import NDArray
 
-from engine.alignatt.boundaries import safe_cut, word_starts
+from engine.alignatt.boundaries import safe_cuts, word_starts
 from engine.alignatt.draft import Draft
 from engine.alignatt.frontier import Frontier
-from engine.alignatt.provenance import Provenance, provenance
+from engine.alignatt.provenance import finite_rows, looked_at, provenance, split_masses
 
 OBSERVER_EMPTY = "alignatt:observer_empty"
 NONFINITE = "alignatt:provenance_nonfinite"
@@ -90,6 +93,89 @@ class Decision:
     verdicts: tuple[str, ...]
 
 
+class Decider:
+    """Decides on one draft under one policy, as often as the frontier moves.
+
+    `previous_text` is the draft before this one behind the same released prefix (for agreement), `prefill_words` the
+    number of target words already released (for `wait_k`). `starts`: the tokens that begin a word; `looks_at`: the
+    source unit with the most mass of each token, -1 for none.
+    """
+
+    __slots__ = ("_agreed", "_cuts", "_gates", "_policy", "_prefill_words", "draft", "looks_at", "starts")
+
+    def __init__(
+        self, draft: Draft, policy: Policy, *, previous_text: str | None = None, prefill_words: int = 0
+    ) -> None:
+        self.draft = draft
+        self.starts: tuple[int, ...] = tuple(word_starts(draft.pieces))
+        self.looks_at: tuple[int, ...] = tuple(looked_at(draft).tolist())
+        self._policy = policy
+        self._prefill_words = prefill_words
+        self._cuts = safe_cuts(draft.pieces, draft.finish)
+        self._agreed = _agreed(draft, previous_text)
+        self._gates = _gates(draft, policy) if policy.name == "alignatt" else None
+
+    def decide(self, frontier: Frontier) -> Decision:
+        """How much may be released at this frontier."""
+        draft, tokens = self.draft, len(self.draft.token_ids)
+        if frontier.final:
+            return Decision(tokens, draft.finish, ("",) * tokens)
+        verdicts = self._verdicts(frontier)
+        passed = next((at for at, verdict in enumerate(verdicts) if verdict), tokens)
+        allowed = self._cuts[passed]
+        released = self._hold_back(allowed)
+        if released < allowed:
+            reason = HOLD_BACK
+        elif passed < tokens:
+            reason = verdicts[passed]
+        else:
+            reason = draft.finish if released == tokens else UNIT_INCOMPLETE
+        return Decision(released, reason, verdicts)
+
+    def _verdicts(self, frontier: Frontier) -> tuple[str, ...]:
+        policy = self._policy
+        if self._gates is not None:
+            accessible = frontier.accessible(policy.border_margin, policy.heard_margin)
+            return self._with_agreement(self._gates[min(accessible, len(self._gates) - 1)].tolist())
+        if policy.name == "hold_n":
+            return self._hold_words(len(self.starts) - policy.hold_n, HOLD_N)
+        if policy.name == "wait_k":
+            return self._hold_words(frontier.accessible(0) - policy.wait_k - self._prefill_words, WAIT_K)
+        return self._first(self._agreed, LOCAL_AGREEMENT)
+
+    def _with_agreement(self, gates: Sequence[int]) -> tuple[str, ...]:
+        """Verdicts of attention, softened or sharpened by those of agreement."""
+        verdicts = tuple(_GATES[gate] for gate in gates)
+        agreed = self._agreed
+        if self._policy.agreement == "always":
+            return (*verdicts[:agreed], *(verdict or LOCAL_AGREEMENT for verdict in verdicts[agreed:]))
+        if self._policy.agreement == "beyond":
+            return (
+                *("" if verdict == SOURCE_FRONTIER else verdict for verdict in verdicts[:agreed]),
+                *verdicts[agreed:],
+            )
+        return verdicts
+
+    def _hold_words(self, words: int, reason: str) -> tuple[str, ...]:
+        """Let the first `words` words pass."""
+        starts = [*self.starts, len(self.draft.pieces)]
+        return self._first(starts[min(max(words, 0), len(starts) - 1)], reason)
+
+    def _first(self, tokens: int, reason: str) -> tuple[str, ...]:
+        return ("",) * tokens + (reason,) * (len(self.draft.pieces) - tokens)
+
+    def _hold_back(self, allowed: int) -> int:
+        """What of the first `allowed` tokens remains after `hold_back` and `min_emit`; monotone in `allowed`."""
+        policy = self._policy
+        if not (policy.hold_back or policy.min_emit):
+            return allowed
+        starts = [at for at in self.starts if at < allowed]
+        words = len(starts) - policy.hold_back
+        if words < max(1, policy.min_emit):
+            return 0
+        return self._cuts[starts[words]] if policy.hold_back else allowed
+
+
 def decide(
     draft: Draft,
     frontier: Frontier,
@@ -98,100 +184,34 @@ def decide(
     previous_text: str | None = None,
     prefill_words: int = 0,
 ) -> Decision:
-    """Decide on a draft. `previous_text` is the draft before this one behind the same released prefix (for
-    agreement), `prefill_words` the number of target words already released (for `wait_k`)."""
-    tokens = len(draft.token_ids)
-    if frontier.final:
-        return Decision(tokens, draft.finish, ("",) * tokens)
-    if policy.name == "alignatt":
-        verdicts = _with_agreement(
-            _alignatt(_masses(draft, frontier, policy), policy), _agree(draft, previous_text), policy
-        )
-    elif policy.name == "hold_n":
-        verdicts = _hold_words(draft, len(word_starts(draft.pieces)) - policy.hold_n, HOLD_N)
-    elif policy.name == "wait_k":
-        verdicts = _hold_words(draft, frontier.accessible(0) - policy.wait_k - prefill_words, WAIT_K)
-    else:
-        verdicts = _agree(draft, previous_text)
-    passed = next((at for at, verdict in enumerate(verdicts) if verdict), tokens)
-    allowed = safe_cut(draft.pieces, passed, draft.finish)
-    released = _hold_back(draft, allowed, policy)
-    if released < allowed:
-        reason = HOLD_BACK
-    elif passed < tokens:
-        reason = verdicts[passed]
-    else:
-        reason = draft.finish if released == tokens else UNIT_INCOMPLETE
-    return Decision(released, reason, verdicts)
+    """One decision on a draft; see `Decider`."""
+    return Decider(draft, policy, previous_text=previous_text, prefill_words=prefill_words).decide(frontier)
 
 
-def _masses(draft: Draft, frontier: Frontier, policy: Policy) -> Provenance:
-    return provenance(draft, frontier.accessible(policy.border_margin, policy.heard_margin))
+_GATES = ("", OBSERVER_EMPTY, NONFINITE, SOURCE_FRONTIER, WEAK)
 
 
-def _with_agreement(verdicts: Sequence[str], agreement: Sequence[str], policy: Policy) -> tuple[str, ...]:
-    """Verdicts of attention, softened or sharpened by those of agreement."""
-    if policy.agreement == "off":
-        return tuple(verdicts)
-    pairs = zip(verdicts, agreement, strict=True)
-    if policy.agreement == "always":
-        return tuple(verdict or differs for verdict, differs in pairs)
-    return tuple("" if verdict == SOURCE_FRONTIER and not differs else verdict for verdict, differs in pairs)
+def _gates(draft: Draft, policy: Policy) -> NDArray[np.int64]:
+    """What AlignAtt says of each token at every frontier: index into `_GATES`, [units + 1, tokens]."""
+    before, behind = split_masses(draft)
+    withheld = (behind >= policy.soft_edge) & (behind > policy.theta * before[-1])
+    weak = (before < policy.min_accessible) | (draft.prompt > policy.max_prompt)
+    gates = np.where(withheld, _GATES.index(SOURCE_FRONTIER), np.where(weak, _GATES.index(WEAK), 0))
+    gates[:, ~finite_rows(draft)] = _GATES.index(NONFINITE)
+    gates[:, draft.missing] = _GATES.index(OBSERVER_EMPTY)
+    return gates
 
 
-def _alignatt(masses: Provenance, policy: Policy) -> tuple[str, ...]:
-    return tuple(
-        _gate(missing, finite, accessible, inaccessible, prompt, policy)
-        for missing, finite, accessible, inaccessible, prompt in zip(
-            masses.missing.tolist(),
-            masses.finite.tolist(),
-            masses.accessible.tolist(),
-            masses.inaccessible.tolist(),
-            masses.prompt.tolist(),
-            strict=True,
-        )
-    )
-
-
-def _gate(missing: bool, finite: bool, accessible: float, inaccessible: float, prompt: float, policy: Policy) -> str:
-    if missing:
-        return OBSERVER_EMPTY
-    if not finite:
-        return NONFINITE
-    if inaccessible >= policy.soft_edge and inaccessible > policy.theta * (accessible + inaccessible):
-        return SOURCE_FRONTIER
-    return WEAK if accessible < policy.min_accessible or prompt > policy.max_prompt else ""
-
-
-def _hold_words(draft: Draft, words: int, reason: str) -> tuple[str, ...]:
-    """Let the first `words` words pass."""
-    starts = [*word_starts(draft.pieces), len(draft.pieces)]
-    limit = starts[min(max(words, 0), len(starts) - 1)]
-    return ("",) * limit + (reason,) * (len(draft.pieces) - limit)
-
-
-def _hold_back(draft: Draft, allowed: int, policy: Policy) -> int:
-    """What of the first `allowed` tokens remains after `hold_back` and `min_emit`; monotone in `allowed`."""
-    if not (policy.hold_back or policy.min_emit):
-        return allowed
-    starts = [at for at in word_starts(draft.pieces) if at < allowed]
-    words = len(starts) - policy.hold_back
-    if words < max(1, policy.min_emit):
+def _agreed(draft: Draft, previous_text: str | None) -> int:
+    """How many tokens from the start the previous draft said too."""
+    if previous_text is None:
         return 0
-    return safe_cut(draft.pieces, starts[words], draft.finish) if policy.hold_back else allowed
-
-
-def _agree(draft: Draft, previous_text: str | None) -> tuple[str, ...]:
-    """Let pass what the previous draft said too, token by token from the start."""
-    agreed = 0
-    if previous_text is not None:
-        before, so_far = previous_text.encode(), b""
-        for piece in draft.pieces:
-            so_far += piece
-            if not before.startswith(so_far):
-                break
-            agreed += 1
-    return ("",) * agreed + (LOCAL_AGREEMENT,) * (len(draft.pieces) - agreed)
+    before, so_far = previous_text.encode(), b""
+    for at, piece in enumerate(draft.pieces):
+        so_far += piece
+        if not before.startswith(so_far):
+            return at
+    return len(draft.pieces)
 
 
 def explain(draft: Draft, frontier: Frontier, policy: Policy, decision: Decision) -> tuple[dict[str, Any], ...]:
@@ -199,7 +219,7 @@ def explain(draft: Draft, frontier: Frontier, policy: Policy, decision: Decision
 
     `suffix` is mass on earlier target, `row` the mass of each source unit.
     """
-    masses = _masses(draft, frontier, policy)
+    masses = provenance(draft, frontier.accessible(policy.border_margin, policy.heard_margin))
     return tuple(
         {
             "text": piece.decode("utf-8", errors="replace"),

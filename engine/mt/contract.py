@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -33,6 +34,35 @@ class Source:
         return self.separator.join(self.units)
 
 
+UNHEALTHY_RATE = 0.02
+UNHEALTHY_AFTER_ROWS = 50
+WINDOW_ROWS = 500  # what went well hours ago says nothing of now
+
+
+class RecentRows:
+    """Of the newest attention rows, which could not be used. Read from any thread, written under its owner's lock."""
+
+    __slots__ = ("_bad",)
+
+    def __init__(self) -> None:
+        self._bad: deque[bool] = deque(maxlen=WINDOW_ROWS)
+
+    def add(self, bad: Iterable[bool]) -> None:
+        """One entry a row, in order."""
+        self._bad.extend(bad)
+
+    @property
+    def bad_rate(self) -> float:
+        """Share of them, 0 without any."""
+        bad = tuple(self._bad)
+        return sum(bad) / len(bad) if bad else 0.0
+
+    @property
+    def unhealthy(self) -> bool:
+        """Whether so many could not be used that attention is not to be relied on."""
+        return len(self._bad) >= UNHEALTHY_AFTER_ROWS and self.bad_rate > UNHEALTHY_RATE
+
+
 @dataclass(slots=True)
 class CaptureHealth:
     """Counters of one translator's attention rows, and the mode it runs in.
@@ -49,10 +79,24 @@ class CaptureHealth:
     reason: str = ""
     stand_in: str = ""
 
+    recent: RecentRows = field(default_factory=RecentRows, init=False)
+
+    def count(self, missing: Sequence[bool], nonfinite: Sequence[bool]) -> None:
+        """Take in the rows of a draft: for each whether it did not arrive, and whether it is no distribution."""
+        self.rows_expected += len(missing)
+        self.rows_missing += sum(missing)
+        self.rows_nonfinite += sum(nonfinite)
+        self.recent.add(lost or bad for lost, bad in zip(missing, nonfinite, strict=True))
+
     @property
     def bad_rate(self) -> float:
-        """Share of expected rows that were missing or non-finite."""
-        return (self.rows_missing + self.rows_nonfinite) / self.rows_expected if self.rows_expected else 0.0
+        """Share of the newest expected rows that were missing or non-finite."""
+        return self.recent.bad_rate
+
+    @property
+    def ok(self) -> bool:
+        """Whether the attention rows can be relied on now."""
+        return not self.recent.unhealthy and self.self_test != "failed"
 
 
 class TranslationError(Exception):

@@ -94,17 +94,15 @@ def as_draft(
     """The draft of what was generated; its rows are counted in `health`, the first bad ones are one error line."""
     reduced = reduce_rows(stack_rows(made.rows, heads), prepared.units, len(prepared.ids), n_units)
     missing = np.array([row is None for row in made.rows], np.bool_)
-    nonfinite = int((~np.isfinite(reduced.prompt) & ~missing).sum())
-    health.rows_expected += len(missing)
-    health.rows_missing += int(missing.sum())
-    health.rows_nonfinite += nonfinite
-    if (missing.any() or nonfinite) and not _reported.is_set():
+    nonfinite = ~np.isfinite(reduced.prompt) & ~missing
+    health.count(missing.tolist(), nonfinite.tolist())
+    if (missing.any() or nonfinite.any()) and not _reported.is_set():
         _reported.set()
         logger.error(
             "%d of %d attention rows of a draft did not arrive and %d are no distributions (%s).",
             int(missing.sum()),
             len(missing),
-            nonfinite,
+            int(nonfinite.sum()),
             health.mode,
         )
     return Draft(

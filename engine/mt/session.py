@@ -8,26 +8,22 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.alignatt import policy as reasons
 from engine.alignatt.boundaries import word_starts
-from engine.alignatt.clean import clean, trim
+from engine.alignatt.clean import clean
 from engine.alignatt.draft import Draft
 from engine.alignatt.frontier import Frontier
-from engine.alignatt.policy import Decision, Policy, decide, explain
-from engine.alignatt.provenance import provenance
+from engine.alignatt.policy import Decider, Decision, Policy, explain
+from engine.alignatt.provenance import finite_rows
 from engine.alignatt.units import separator, split_units
 from engine.asr.contract import Word
-from engine.mt.contract import Cancel, CaptionState, Source, Translator
+from engine.mt.contract import Cancel, CaptionState, RecentRows, Source, Translator
 
 logger = logging.getLogger("surtitle.mt")
 
-UNHEALTHY_RATE = 0.02
-UNHEALTHY_AFTER_ROWS = 50
-UNHEALTHY_WINDOW_ROWS = 500  # what went well hours ago says nothing of now
 MAX_ACCEPTED_TOKENS = 256
 PARTIAL_TOKENS = 16
 
@@ -46,23 +42,26 @@ def final_budget(source_tokens: int) -> int:
 class SessionHealth:
     """Attention rows of one session: how many were asked for, and how many could not be used.
 
-    `recent`: for each of the newest rows whether it could not be used; `bad_rate` is their share.
+    `bad_rate`: the share of the newest rows that could not be used.
     """
 
     rows: int = 0
     missing: int = 0
     nonfinite: int = 0
     fallback: str | None = None
-    recent: deque[bool] = field(default_factory=lambda: deque(maxlen=UNHEALTHY_WINDOW_ROWS))
+    recent: RecentRows = field(default_factory=RecentRows)
 
     @property
     def bad_rate(self) -> float:
-        return sum(self.recent) / len(self.recent) if self.recent else 0.0
+        return self.recent.bad_rate
 
 
 @dataclass(slots=True)
 class _OpenUtterance:
-    """What is known of the utterance in progress. `accepted`: target text shown before this session began."""
+    """What is known of the utterance in progress. `accepted`: target text shown before this session began.
+
+    `decider` holds the newest draft, of which `draft_released` tokens are released.
+    """
 
     utterance_id: int
     accepted: str = ""
@@ -73,9 +72,8 @@ class _OpenUtterance:
     covered: int = 0
     covered_source: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
-    draft: Draft | None = None
+    decider: Decider | None = None
     draft_released: int = 0
-    previous_text: str | None = None
 
 
 class LocalTranslationSession:
@@ -138,22 +136,20 @@ class LocalTranslationSession:
         if not units:
             return self._state(frontier, Decision(0, reasons.EMPTY_SOURCE, ()), False, {})
         started = time.perf_counter()
-        if self._can_reuse(units, final):
-            return self._decide_again(frontier, started)
+        if (decider := self._reusable(units, final)) is not None:
+            return self._decide_again(decider, frontier, started)
         drafted = self._draft(units, final, cancel)
         made = time.perf_counter()
         if drafted is None:
             return self._state(frontier, Decision(0, reasons.SUPERSEDED, ()), True, {"mt_ms": _ms(started, made)})
-        if self._open.draft is not None:
-            # for local agreement: what the draft before this one says behind today's released prefix
-            self._open.previous_text = _text_behind(self._open.draft, self._open.draft_released)
-        self._open.units, self._open.draft, self._open.draft_released = units, drafted, 0
-        decision = self._decide(frontier)
+        decider = self._decider(drafted)
+        self._open.units, self._open.decider, self._open.draft_released = units, decider, 0
+        decision = decider.decide(frontier)
         stages = {"mt_ms": _ms(started, made), "decide_ms": _ms(made, time.perf_counter())}
         covered = self._open.covered_source
         rewritten = _words(covered) != _words(units[: len(covered)])
         self._open.covered_source = units[: self._open.covered]
-        self._release(decision)
+        self._release(decider, decision)
         if rewritten:
             decision = replace(decision, reason=reasons.SOURCE_REWRITTEN)
         return self._state(frontier, decision, True, stages)
@@ -161,12 +157,12 @@ class LocalTranslationSession:
     def needs_engine(self, utterance_id: int, committed: Sequence[Word], tail: Sequence[Word], final: bool) -> bool:
         """Whether `update` would draft; if not, it returns in well under a millisecond."""
         units = tuple(word.text for word in (*committed, *tail))
-        return bool(units) and (utterance_id != self._open.utterance_id or not self._can_reuse(units, final))
+        return bool(units) and (utterance_id != self._open.utterance_id or self._reusable(units, final) is None)
 
     @property
     def held_tokens(self) -> int:
         """Draft tokens of the open utterance that are not stable."""
-        return len(self._open.draft.pieces) - self._open.draft_released if self._open.draft else 0
+        return len(self._open.decider.draft.pieces) - self._open.draft_released if self._open.decider else 0
 
     def abandon(self) -> None:
         """Nobody waits for this session any more: a draft in progress ends, also that of a final. From any thread."""
@@ -178,15 +174,15 @@ class LocalTranslationSession:
 
     # ------------------------------------------------------------ drafting
 
-    def _can_reuse(self, units: tuple[str, ...], final: bool) -> bool:
-        """Whether the cached draft still answers: same source, and not used up before the model had finished."""
-        draft = self._open.draft
-        if draft is None or units != self._open.units or not self._reuse:
-            return False
-        if draft.finish == "stop":
-            return True
-        starts = word_starts(draft.pieces)
-        return not final and bool(starts) and self._open.draft_released < starts[-1]
+    def _reusable(self, units: tuple[str, ...], final: bool) -> Decider | None:
+        """The cached draft if it still answers: same source, and not used up before the model had finished."""
+        decider = self._open.decider
+        if decider is None or units != self._open.units or not self._reuse:
+            return None
+        if decider.draft.finish == "stop":
+            return decider
+        more = not final and bool(decider.starts) and self._open.draft_released < decider.starts[-1]
+        return decider if more else None
 
     def _draft(self, units: tuple[str, ...], final: bool, cancel: Cancel) -> Draft | None:
         source_lang, target_lang = self._languages
@@ -214,8 +210,8 @@ class LocalTranslationSession:
         return state.accepted_ids + state.released_ids
 
     def _count_rows(self, draft: Draft) -> None:
-        finite = provenance(draft, 0).finite
-        self.health.recent.extend((~finite | draft.missing).tolist())
+        finite = finite_rows(draft)
+        self.health.recent.add((~finite | draft.missing).tolist())
         self.health.rows += len(draft.token_ids)
         self.health.missing += int(draft.missing.sum())
         self.health.nonfinite += int((~finite & ~draft.missing).sum())
@@ -223,9 +219,7 @@ class LocalTranslationSession:
             _error_once(reasons.OBSERVER_EMPTY, "attention rows were not delivered")
         if self.health.nonfinite:
             _error_once(reasons.NONFINITE, "attention rows are not finite")
-        if self.health.fallback or self.health.rows < UNHEALTHY_AFTER_ROWS or self.health.bad_rate <= UNHEALTHY_RATE:
-            return
-        if self._policy.name != "alignatt":
+        if self.health.fallback or not self.health.recent.unhealthy or self._policy.name != "alignatt":
             return
         self._policy = self._policy.fall_back()
         self.health.fallback = self._policy.name
@@ -239,11 +233,11 @@ class LocalTranslationSession:
 
     # ------------------------------------------------------------ deciding
 
-    def _decide_again(self, frontier: Frontier, started: float) -> CaptionState:
+    def _decide_again(self, decider: Decider, frontier: Frontier, started: float) -> CaptionState:
         """The same decision with a new frontier on the cached draft; no engine call."""
         before = self._open.draft_released
-        decision = self._decide(frontier)
-        self._release(decision)
+        decision = decider.decide(frontier)
+        self._release(decider, decision)
         grew = self._open.draft_released > before
         if grew:
             decision = replace(decision, reason=reasons.COMMIT_FAST_PATH)
@@ -251,27 +245,20 @@ class LocalTranslationSession:
             decision = replace(decision, reason=reasons.PREFIX_UNCHANGED)
         return self._state(frontier, decision, False, {"decide_ms": _ms(started, time.perf_counter())})
 
-    def _decide(self, frontier: Frontier) -> Decision:
-        draft = self._open.draft
-        assert draft is not None
-        return decide(
-            draft,
-            frontier,
-            self._policy,
-            previous_text=self._open.previous_text,
-            prefill_words=self._prefill_words(),
-        )
-
-    def _prefill_words(self) -> int:
-        """Target words in front of the draft (in scripts without spaces as `word_starts` counts them)."""
+    def _decider(self, draft: Draft) -> Decider:
+        """What decides on a new draft, with what the draft before it says behind today's released prefix."""
         state = self._open
-        released = state.released_pieces[: len(state.released_pieces) - state.draft_released]
-        return len(split_units(state.accepted, self._languages[1])) + len(word_starts(released))
+        previous = _text_behind(state.decider.draft, state.draft_released) if state.decider else None
+        return Decider(draft, self._policy, previous_text=previous, prefill_words=self._released_words())
 
-    def _release(self, decision: Decision) -> None:
+    def _released_words(self) -> int:
+        """Target words on screen (in scripts without spaces as `word_starts` counts them)."""
+        accepted = split_units(self._open.accepted, self._languages[1])
+        return len(accepted) + len(word_starts(self._open.released_pieces))
+
+    def _release(self, decider: Decider, decision: Decision) -> None:
         """Append the newly released tokens of the draft to the stable text."""
-        state, draft = self._open, self._open.draft
-        assert draft is not None
+        state, draft = self._open, decider.draft
         done, upto = state.draft_released, max(decision.released, state.draft_released)
         state.released_ids += draft.token_ids[done:upto]
         state.released_pieces += draft.pieces[done:upto]
@@ -279,14 +266,13 @@ class LocalTranslationSession:
         state.draft_released = upto
         self.released_tokens += upto - done
         if upto > done:
-            looked_at = provenance(trim(draft, upto, draft.finish), 0).unit[done:]
-            state.covered = max(state.covered, int(looked_at.max()) + 1)
+            state.covered = max(state.covered, 1 + max(decider.looks_at[done:upto]))
             state.covered_source = state.units[: state.covered]
 
     def _state(
         self, frontier: Frontier, decision: Decision, engine_call: bool, stages: dict[str, float]
     ) -> CaptionState:
-        state, draft = self._open, self._open.draft
+        state, draft = self._open, self._open.decider.draft if self._open.decider else None
         stable = _show(state.released, state.accepted)
         held = ""
         if draft is not None and not frontier.final and decision.reason != reasons.EMPTY_SOURCE:

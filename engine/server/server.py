@@ -22,7 +22,6 @@ from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 
 from engine.mt.contract import Translator
-from engine.mt.session import UNHEALTHY_AFTER_ROWS, UNHEALTHY_RATE
 from engine.mt.wire import DEFAULT_PORT, MAX_FRAME_BYTES
 from engine.server.connection import Connection, Timeouts, goodbye, receive_init
 from engine.server.metrics import CONTENT_TYPE, Metrics
@@ -73,9 +72,7 @@ class Service:
     @property
     def capture_ok(self) -> bool:
         """Whether the attention rows can be relied on."""
-        health = self.translator.health
-        bad = health.rows_expected >= UNHEALTHY_AFTER_ROWS and health.bad_rate > UNHEALTHY_RATE
-        return not bad and health.self_test != "failed"
+        return self.translator.health.ok
 
 
 class MtServer:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.alignatt import policy as reasons
 from engine.alignatt.frontier import Frontier
-from engine.alignatt.policy import Policy, decide, explain
+from engine.alignatt.policy import Decider, Policy, decide, explain
 from tests.engine.alignatt.helpers import make_draft
 
 WORDS = [" Wir", " gehen", " heute", " nach", " Hause"]
@@ -251,3 +251,40 @@ def test_monotone_in_the_frontier_and_never_inside_a_cluster(
         if decision.released:
             assert not rest.startswith(("\u0301", "\u200d"))
     assert decide(draft, Frontier(units, units, final=True), policy).released >= before
+
+
+@given(policies, st.permutations(range(6)), st.data())
+def test_one_decider_says_at_every_frontier_what_a_new_one_says(
+    policy: Policy, order: list[int], data: st.DataObject
+) -> None:
+    mass = st.floats(0, 0.125, width=32) | st.just(float("nan"))
+    rows = [data.draw(st.lists(mass, min_size=5, max_size=5)) for _ in WORDS]
+    draft = make_draft(WORDS, rows=rows, units=5, missing=data.draw(st.lists(st.integers(0, 4), max_size=2)))
+    previous = data.draw(st.none() | st.just(draft.text))
+    decider = Decider(draft, policy, previous_text=previous, prefill_words=1)
+    for committed in order:
+        frontier = Frontier(committed, 5, final=committed == 5)
+        again = decide(draft, frontier, policy, previous_text=previous, prefill_words=1)
+        assert decider.decide(frontier) == again
+
+
+@given(
+    st.lists(st.lists(st.floats(0, 0.25, width=32), min_size=4, max_size=4), min_size=5, max_size=5),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.floats(0, 0.5),
+    st.integers(0, 4),
+)
+def test_the_gates_are_those_of_the_formula(
+    rows: list[list[float]], soft_edge: float, theta: float, minimum: float, committed: int
+) -> None:
+    draft = make_draft(WORDS, rows=rows)
+    policy = Policy(soft_edge=soft_edge, theta=theta, min_accessible=minimum)
+    verdicts = decide(draft, Frontier(committed, 4), policy).verdicts
+    for row, verdict in zip(rows, verdicts, strict=True):
+        before, behind = sum(row[:committed]), sum(row[committed:])
+        edges = (behind - soft_edge, behind - theta * (before + behind), before - minimum)
+        if min(map(abs, edges)) < 1e-9:
+            continue  # on the edge the last bit decides
+        beyond = behind >= soft_edge and behind > theta * (before + behind)
+        assert verdict == (reasons.SOURCE_FRONTIER if beyond else reasons.WEAK if before < minimum else "")
