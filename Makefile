@@ -30,7 +30,7 @@ EXPORTS := out/demo.txt out/demo.srt out/demo.vtt out/demo.jsonl
 
 # Stamps and apt follow one another.
 .NOTPARALLEL:
-.PHONY: help demo run test check translations deb release test-packages system-run system-test clean distclean
+.PHONY: help demo run test check translations deb release test-packages system-run system-test system-packages clean distclean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -62,7 +62,7 @@ deb: $(VENV)/.python
 release: $(VENV)/.python
 	@packaging/release.sh $(BIN)/python
 
-test-packages: release
+test-packages: system-packages release
 	@packaging/test-packages.sh
 
 system-run:
@@ -70,6 +70,9 @@ system-run:
 
 system-test:
 	@packaging/system-packages.sh test
+
+system-packages:
+	@packaging/system-packages.sh packages
 
 # Each stamp stands for one state of the environment, so that a second run installs nothing.
 $(VENV)/.python: | system-run

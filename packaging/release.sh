@@ -10,7 +10,7 @@ work=build/packaging
 tools=$work/tools
 mkdir -p "$work"
 version=$(sed -nE 's/^__version__ = "(.*)"$/\1/p' engine/__init__.py)
-grep -q "^## \[$version\]" CHANGELOG.md || echo "surtitle: CHANGELOG.md has no section for $version yet" >&2
+grep -q "^## \[$version\] - " CHANGELOG.md || { echo "CHANGELOG.md has no section for $version: write it first." >&2; exit 2; }
 
 if [[ ! -x $tools/bin/cyclonedx-py || pyproject.toml -nt $tools/.ready ]]; then
     echo "surtitle: installing the tools of a release"

@@ -2,12 +2,13 @@
 # Installs the system packages that are missing, with apt, as root or through sudo.
 #   packaging/system-packages.sh run    what the program needs
 #   packaging/system-packages.sh test   and what the tests need beside it
+#   packaging/system-packages.sh packages   and what the test of the packages needs beside it
 # Off Debian and its relatives it installs nothing and says so.
 set -euo pipefail
 
 mode=${1:-}
-if [[ $mode != run && $mode != test ]]; then
-    echo "usage: $0 run|test" >&2
+if [[ $mode != run && $mode != test && $mode != packages ]]; then
+    echo "usage: $0 run|test|packages" >&2
     exit 2
 fi
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -38,6 +39,14 @@ if ! compgen -G "$here/../.venv/lib/python3.*/site-packages/llama_cpp_python-*.d
 fi
 if [[ ! -x $here/../.venv/bin/python && -z $("$here/find-python.sh") ]]; then
     wanted+=("python3-venv: the environment in .venv")
+fi
+if [[ $mode == packages ]]; then
+    wanted+=(
+        "debootstrap: a clean root to install the Debian package in"
+        "xvfb: a screen for its window"
+        "xdotool: keys in its window"
+        "unzip: looking into the wheel"
+    )
 fi
 if [[ $mode == test ]]; then
     wanted+=(

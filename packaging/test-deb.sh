@@ -18,8 +18,9 @@ fail() { echo "FAILED: $1" >&2; exit 1; }
 inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
 # As a person with an empty home; extra variables come first.
 person() { inside runuser -u person -- env HOME=/home/person XDG_RUNTIME_DIR=/tmp DISPLAY="${display:-}" "$@"; }
-xserver="" display="" window=""
+xserver="" display="" window="" proxy=""
 cleanup() {
+    [[ -z $proxy ]] || kill "$proxy" 2>/dev/null || true
     [[ -z $window ]] || kill "$window" 2>/dev/null || true
     [[ -z $xserver ]] || kill "$xserver" 2>/dev/null || true
     for place in home/small dev/shm dev proc; do
@@ -52,6 +53,19 @@ for file in bin/surtitle share/applications/surtitle.desktop share/icons/hicolor
 done
 du -sh "$root/usr/lib/surtitle" | sed "s|$root||"
 inside runuser -u person -- env HOME=/home/person surtitle --version
+# What else is called `app` or `engine` in the person's own packages, or where they stand, is not the program.
+for place in "$root/home/person" "$root/home/person/.local/lib/python3.$(inside python3 -c 'import sys; print(sys.version_info[1])')/site-packages"; do
+    for name in app engine; do
+        mkdir -p "$place/$name" && echo 'raise SystemExit("another version")' >"$place/$name/__init__.py"
+    done
+done
+inside chown -R person: /home/person
+for words in --version sessions; do
+    person env --chdir=/home/person surtitle $words >"$root.said" 2>&1 || { cat "$root.said"; fail "beside another version"; }
+    ! grep -q "another version" "$root.said" || { cat "$root.said"; fail "another version was loaded"; }
+done
+echo "  beside another version in the person's home: the packaged one runs"
+rm -rf "$root/home/person/app" "$root/home/person/engine"
 
 home=$root/home/person
 data=$home/.local/share/surtitle
@@ -67,6 +81,11 @@ refused() { # what, sentence, command …: one sentence on the last line, status
 }
 step "what goes wrong is one sentence, and nothing is installed"
 refused "no network" "The download stopped at .*no network" person https_proxy=http://127.0.0.1:1 http_proxy=http://127.0.0.1:1 surtitle setup
+exec 5< <(exec python3 "$here/packaging/cut_proxy.py" 100000000)
+proxy=$!
+read -r port <&5
+refused "network gone half-way" "The download stopped at .* of .*no network" person https_proxy=http://127.0.0.1:$port surtitle setup
+compgen -G "$data/engine/*.downloads/*.whl" >/dev/null || fail "nothing of the first half was kept"
 refused "read-only home" "cannot be installed into .*XDG_DATA_HOME" person XDG_DATA_HOME=/usr/share surtitle setup
 mkdir -p "$root/home/small" && mount -t tmpfs -o size=200M tmpfs "$root/home/small" && chmod 777 "$root/home/small"
 refused "no space" "needs .* of disk, and .* are free" person XDG_DATA_HOME=/home/small surtitle setup
@@ -105,6 +124,7 @@ shot window.png
 wait "$window" || { cat "$root.window.log"; fail "the demo"; }
 window=""
 [[ -s $home/demo.srt && -s $home/demo.txt ]] || fail "no exports"
+echo "  $(du -sh "$home/.cache/surtitle" | cut -f1) in the cache"
 sed 's/^/    /' "$home/demo.txt"
 
 step "the same without a display"

@@ -71,10 +71,11 @@ def examine() -> list[Finding]:
         *_microphones(),
         engine_finding,
         *_models(engine),
+        *_gpus(engine),
         _memory(),
         _disk(),
         *_presets(engine),
-        Finding("ok", "log", str(log_file())),
+        _log(),
         Finding("ok", "sessions", str(sessions_folder())),
     ]
 
@@ -153,6 +154,28 @@ def _models(engine: dict[str, Any]) -> list[Finding]:
     ]
 
 
+def _gpus(engine: dict[str, Any]) -> list[Finding]:
+    """GPUs, and whether driver and installed wheels go together."""
+    driver = engine.get("driver")
+    if not driver:
+        return [Finding("note", "GPU", "no NVIDIA driver answers: presets on vLLM need one and a GPU")]
+    rows = [
+        Finding("ok", "GPU", f"{name}, {free:g} of {total:g} GiB free") for name, total, free in engine.get("gpus", [])
+    ]
+    rows = rows or [Finding("note", "GPU", "the driver shows none: CUDA_VISIBLE_DEVICES may hide it")]
+    version, wheels, built = driver["driver"], driver["wheels"], driver["torch_cuda"]
+    if not wheels:
+        text = f"{version} is too old for vLLM: 525 or newer runs its CUDA 12.9 wheels, 580 or newer those of CUDA 13"
+        return [*rows, Finding("note", "driver", text)]
+    text = f"{version} (CUDA {driver['driver_cuda']}) runs vLLM's wheels for {wheels}"
+    if "vllm" not in engine.get("libraries", {}):
+        return [*rows, Finding("note", "driver", f"{text}; vLLM is not installed: run `surtitle setup --gpu`")]
+    if built.split(".")[0] > wheels.removeprefix("CUDA ").split(".")[0]:
+        text += f", and these here are for CUDA {built}: delete their environment and run `surtitle setup --gpu`"
+        return [*rows, Finding("note", "driver", text)]
+    return [*rows, Finding("ok", "driver", f"{text}; installed here: for CUDA {built or 'none'}")]
+
+
 def _memory() -> Finding:
     memory = psutil.virtual_memory()
     return Finding(
@@ -174,6 +197,12 @@ def _disk() -> Finding:
     return Finding("ok" if free >= 0.1 else "note", "disk", f"{free:.1f} GiB free at {folder}")
 
 
+def _log() -> Finding:
+    if os.access(_existing(log_file()), os.W_OK):
+        return Finding("ok", "log", str(log_file()))
+    return Finding("note", "log", f"{log_file()} cannot be written")
+
+
 # ---------------------------------------------------------------- presets
 
 
@@ -189,7 +218,7 @@ def _presets(engine: dict[str, Any]) -> list[Finding]:
         why = obstacles(preset, engine)
         label = f" ({preset.quality})" if preset.quality else ""
         slower = "" if why else stand_in(preset, engine)
-        text = f"{preset.id}{label}: " + ("; ".join(why) if why else slower or "can be used")
+        text = f"{preset.id}{label}: " + ("; ".join(why) if why else slower or _usable(preset, engine))
         findings.append(Finding("note" if why or slower else "ok", "preset", text))
         usable = usable or not why
     if not usable:
@@ -214,15 +243,21 @@ def obstacles(preset: Preset, engine: dict[str, Any]) -> list[str]:
             f"neither llama-cpp-python ({broken['llamacpp']}) nor torch ({broken['huggingface']}) can be loaded: run "
             "`make demo`, or pip install 'surtitle[torch]'"
         )
-    gpus = engine.get("gpus", [])
-    largest = max((gpu[1] for gpu in gpus), default=0.0)
-    if preset.needs.gpu_gib > largest:
-        has = f"the largest here has {largest:.0f} GiB" if gpus else "there is none"
-        why.append(f"it needs a GPU with {preset.needs.gpu_gib:g} GiB, {has}")
+    if gpu := engine.get("gpu_obstacles", {}).get(preset.id):
+        why.append(gpu.removeprefix(f"{preset.id} ").rstrip("."))
     total = psutil.virtual_memory().total / GIB
     if preset.needs.ram_gib > total:
         why.append(f"it needs {preset.needs.ram_gib:g} GiB of memory, there are {total:.1f} GiB")
     return why
+
+
+def _usable(preset: Preset, engine: dict[str, Any]) -> str:
+    present = {row["name"] for row in engine.get("models", []) if row["present"]}
+    absent = [model for model in preset.models if "/" in model and model not in present and not Path(model).exists()]
+    fits = "fits on the GPU and can be used" if preset.gpu_gib else "can be used"
+    if not absent:
+        return fits
+    return f"{fits}; {', '.join(absent)}: downloaded first, {preset.needs.disk_gib:g} GiB on disk for all its weights"
 
 
 def stand_in(preset: Preset, engine: dict[str, Any]) -> str:

@@ -67,7 +67,10 @@ def read_rows(folder: Path) -> list[Row]:
     """Rows of every TSV file in a folder, by file name and line. Raises `FinetuneError` naming file and line."""
     files = sorted(path for path in folder.glob("*.tsv") if path.name != HELD_OUT)
     if not files:
-        raise FinetuneError(f"There are no .tsv files with sentences in {folder}.")
+        raise FinetuneError(
+            f"There are no .tsv files with sentences in {folder}: the repository and the source archive have them in"
+            " resources/training, an installed program has not."
+        )
     return [row for path in files for row in _read_file(path)]
 
 
