@@ -104,6 +104,12 @@ class Bundle:
         return self.target.is_dir()
 
     @property
+    def others(self) -> tuple[Path, ...]:
+        """Engines and GPU environments of this person that other versions of the program use."""
+        places = [path for path in _folders(self.home) if not path.name.startswith((".", self.key))]
+        return (*places, *(path for path in _folders(self.gpu.parent) if path != self.gpu))
+
+    @property
     def missing(self) -> tuple[Wheel, ...]:
         """What has still to be downloaded."""
         places = (self.folder / "wheels", self.downloads)
@@ -152,15 +158,16 @@ def start_of(python: Path, words: list[str]) -> tuple[list[str], dict[str, str]]
 
 def plan(bundle: Bundle) -> list[str]:
     """What installing would do, in sentences."""
+    others = [f"Of other versions there are {', '.join(map(str, bundle.others))}."] if bundle.others else []
     if bundle.ready:
-        return [f"The engine is installed in {bundle.target}."]
+        return [f"The engine is installed in {bundle.target}.", *others]
     missing = bundle.missing
     lines = [f"Download {len(missing)} files, {_mb(sum(wheel.size for wheel in missing))}:"]
     large = sorted((wheel for wheel in missing if wheel.size >= LISTED_BYTES), key=lambda wheel: -wheel.size)
     lines += [f"  {_mb(wheel.size):>8}  {wheel.requirement}" for wheel in large]
     lines += [f"  and {len(missing) - len(large)} small ones"] if len(large) < len(missing) else []
     lines.append(f"Install them into {bundle.target} ({_mb(bundle.needed_bytes)} of free space are needed).")
-    return lines
+    return lines + others
 
 
 def check(bundle: Bundle, flags: frozenset[str] | None = None) -> None:
@@ -231,8 +238,7 @@ def remove(bundle: Bundle) -> list[Path]:
     if not bundle.home.is_dir() and not bundle.gpu.parent.is_dir():
         return []
     with _alone(bundle):
-        places = (bundle.home, bundle.gpu.parent)
-        found = sorted(path for place in places if place.is_dir() for path in place.iterdir() if path.is_dir())
+        found = sorted(path for place in (bundle.home, bundle.gpu.parent) for path in _folders(place))
         for path in found:
             shutil.rmtree(path, ignore_errors=True)
             if path.exists():
@@ -366,6 +372,10 @@ def _alone(bundle: Bundle) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _folders(place: Path) -> list[Path]:
+    return sorted(path for path in place.iterdir() if path.is_dir()) if place.is_dir() else []
 
 
 def _cpu_flags() -> frozenset[str]:

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         engine_packages.check(bundle)
         return 0
     if bundle.ready:
-        print(f"The engine is installed in {bundle.target}.")
+        print(*engine_packages.plan(bundle), sep="\n")
         return 0
     install_in_terminal(bundle)
     return 0
@@ -106,6 +106,12 @@ def ensure_engine(window: bool = False) -> None:
         else:
             install_in_terminal(bundle)
     engine_packages.use(bundle)
+    if bundle.gpu_python is None and any(path.parent == bundle.gpu.parent for path in bundle.others):
+        print(
+            "The environment for the GPU belongs to another version, so this one runs without it: `surtitle setup"
+            " --gpu` makes a new one.",
+            file=sys.stderr,
+        )
 
 
 def _gpu(dry_run: bool) -> int:

@@ -207,6 +207,8 @@ def test_two_at_a_time_and_two_versions_side_by_side(bundle: Bundle) -> None:
     install(other, quiet)
     assert bundle.ready
     assert other.ready
+    assert bundle.others == (other.target,)
+    assert plan(bundle)[-1] == f"Of other versions there are {other.target}."
     assert remove(bundle) == sorted([bundle.target, other.target])
     assert not bundle.ready
     assert remove(bundle) == []
@@ -261,6 +263,25 @@ def test_an_environment_for_the_gpu_takes_over_once_it_is_complete(
     cli.main(["setup", "--remove"])
     assert len(started) == 1
     assert not packaged.gpu.exists()
+
+
+def test_a_gpu_environment_of_another_version_is_not_used_and_that_is_said(
+    packaged: Bundle, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(packaged, quiet)
+    setup.ensure_engine()
+    assert capsys.readouterr().err == ""
+    older = packaged.gpu.with_name("0.0.1")
+    older.mkdir(parents=True)
+    (older / ".surtitle-ready").touch()
+    assert packaged.gpu_python is None
+    setup.ensure_engine()
+    assert "belongs to another version" in capsys.readouterr().err
+    assert cli.main(["setup"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"The engine is installed in {packaged.target}.",
+        f"Of other versions there are {older}.",
+    ]
 
 
 def test_the_gpu_script_is_given_what_the_package_holds(packaged: Bundle, capfd: pytest.CaptureFixture[str]) -> None:
