@@ -31,7 +31,12 @@ logger = logging.getLogger("surtitle.engine")
 SWITCH_INTERVAL_S = 1e-4
 
 
-def run_engine(commands: Queue[Any], events: Queue[Any], parent_pid: int) -> None:
+def run_engine(
+    commands: Queue[Any],
+    events: Queue[Any],
+    parent_pid: int,
+    make_host: Callable[[Callable[[Event], None]], Host] = Host,
+) -> None:
     """Entry point of the child. Returns after `Shutdown`, or when the parent is gone."""
     _own_group(parent_pid)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
@@ -43,7 +48,7 @@ def run_engine(commands: Queue[Any], events: Queue[Any], parent_pid: int) -> Non
         with lock:
             events.put(numberer.wrap(event))
 
-    host = Host(emit)
+    host = make_host(emit)
     inbox: SimpleQueue[Command | BaseException] = SimpleQueue()
     threading.Thread(target=_read, args=(commands, inbox, host, emit), name="command reader", daemon=True).start()
     logger.info("engine %d started", os.getpid())

@@ -19,6 +19,7 @@ from engine.audio import GateEvent, SessionAudio, SpeechChunk, SpeechEnd, Speech
 from engine.messages import Activity, Audio, Caption, Error, Event, Flush, Stop, Stopped
 from engine.mt.contract import CaptionState, TranslationError, TranslationSession
 from engine.scheduler import Mailbox, Update
+from engine.spans import span
 
 logger = logging.getLogger("surtitle.session")
 
@@ -189,8 +190,10 @@ class SpeakerSession:
         """What a command lets through to the recogniser."""
         events: list[GateEvent] = []
         if isinstance(command, Audio):
-            for block in self._audio.convert(command.pcm, command.sample_rate, command.channels, command.start_s):
-                events += self._gate.push(block.samples, block.start_s)
+            blocks = self._audio.convert(command.pcm, command.sample_rate, command.channels, command.start_s)
+            with span("voice_activity", self._audio.clock_s):
+                for block in blocks:
+                    events += self._gate.push(block.samples, block.start_s)
         elif isinstance(command, Flush):
             events += [*self._gate.finish(), SpeechEnd(self._audio.clock_s)]
         return events
@@ -252,7 +255,8 @@ class SpeakerSession:
 
     def _carry_through(self, update: Update) -> None:
         taken = time.monotonic()
-        state = self._update(update)
+        with span("translation", update.clock_s):
+            state = self._update(update)
         if state is not None:
             wait_ms = round(1000 * (taken - update.queued_at), 3)
             self._tell_caption(update, state, {"wait_ms": wait_ms, **state.stages})

@@ -23,6 +23,7 @@ from engine.asr.guards import without_echo, without_loops, without_repeats
 from engine.asr.qwen_models import QwenModels
 from engine.asr.speech_engine import RecognitionError
 from engine.asr.utterances import OPEN_END_MARKS
+from engine.spans import span
 
 logger = logging.getLogger("surtitle.asr")
 
@@ -101,7 +102,8 @@ class QwenDecoder:
             kept[-1] = replace(kept[-1], text=found[first - 1].text)
         if first == len(found):
             return kept
-        classes = self._models.align(audio, [unit.spoken for unit in found], self._closed.is_set)
+        with span("alignment"):
+            classes = self._models.align(audio, [unit.spoken for unit in found], self._closed.is_set)
         if classes is None:
             return list(committed)
         times = spans(classes, self._models.class_s, len(audio) / SAMPLE_RATE)

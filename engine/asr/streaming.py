@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from engine.asr.agreement import LocalAgreement, normalise
 from engine.asr.contract import SAMPLE_RATE, Transcript, Utterance, WindowDecoder, Word
 from engine.asr.utterances import OPEN_END_MARKS, best_pause, ends_sentence
+from engine.spans import span
 
 logger = logging.getLogger("surtitle.asr")
 
@@ -216,9 +217,11 @@ class StreamingRecogniser:
             Word(word.text, max(0.0, word.start_s - offset_s), max(0.0, word.end_s - offset_s))
             for word in self._agreement.committed
         ]
+        with span("recogniser", self._clock_s):
+            decoded = self._decoder.decode(self._audio, committed)
         words = [
             Word(word.text.strip(), offset_s + word.start_s, offset_s + word.end_s)
-            for word in self._decoder.decode(self._audio, committed)
+            for word in decoded
             if word.text.strip()
         ]
         self._agreement.insert(self._without_echo(words), self._clock_s)

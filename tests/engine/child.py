@@ -86,8 +86,7 @@ class _HostWithGrandchild(host.Host):
 
 def run_with_grandchild(commands: Queue[Any], events: Queue[Any], parent_pid: int) -> None:
     """`run_engine` around a host that starts a process of its own."""
-    process.Host = _HostWithGrandchild  # type: ignore[misc]
-    process.run_engine(commands, events, parent_pid)
+    process.run_engine(commands, events, parent_pid, _HostWithGrandchild)
 
 
 def gone(pid: int) -> bool:
