@@ -267,7 +267,7 @@ def session_info(models: Models) -> dict[str, Any]:
         "adapter": preset.translator.adapter,
         "seam": health.mode if health.stand_in else preset.translator.seam,
         "head_set": getattr(models.translator, "head_set_name", preset.translator.heads),
-        "policy": asdict(preset.policy),
+        "policy": getattr(models.translator, "policy", None) or asdict(preset.policy),
         "capture_mode": health.mode,
         "self_test": health.self_test,
         "quality": preset.quality,

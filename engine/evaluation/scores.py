@@ -19,8 +19,9 @@ from engine.evaluation.captions import (
 from engine.evaluation.latency import Latency, ScoredSegment, latency, line_segments, resegment
 from engine.evaluation.quality import Quality, quality
 from engine.evaluation.talks import SpokenSpan
-from engine.schemas import CaptionLine, EndLine, SessionLine, read_log
+from engine.schemas import CaptionLine, EndLine, HealthLine, SessionLine, read_log
 
+CAPTURE_CHANGED = "capture_changed"  # as `engine.mt.remote` says it
 EAGER_MODES = frozenset({"eager", "hf_eager"})
 
 
@@ -59,6 +60,10 @@ def load_log(path: Path) -> Log:
         raise EvaluationError(
             f"Session log {path} was recorded with capture mode '{session.capture_mode}', whose attention rows no "
             "self-test has verified; record it again in a verified mode."
+        )
+    if any(isinstance(line, HealthLine) and line.state == CAPTURE_CHANGED for line in lines):
+        raise EvaluationError(
+            f"Session log {path} was recorded while its MT server changed how it captures attention: record it again."
         )
     utterances = tuple(translated(states, session.target_lang) for states in by_utterance(captions).values())
     return Log(path, session, captions, utterances, next((line for line in lines if isinstance(line, EndLine)), None))

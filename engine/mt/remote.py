@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from engine.alignatt import policy as reasons
 from engine.alignatt.units import separator
@@ -25,18 +26,21 @@ from engine.presets import Preset
 logger = logging.getLogger("surtitle.mt")
 
 OFFLINE = "remote:offline"
+CAPTURE_CHANGED = "capture_changed"
 HISTORY = 8
 PATIENCE_S = 15.0  # how long after the loss of the server a final waits for it to come back
 ANSWER_S = 60.0
 POLL_S = 0.02
 
 OnHealth = Callable[[str, str], None]
+Capture = tuple[str, str]  # mode and result of the self-test, as in a session log
 
 
 class RemoteServer:
     """Stands where a preset's translator would. Raises `TranslationError` when the server cannot be used.
 
-    `model` and `preset` are what the server says of itself.
+    `model`, `preset`, `head_set_name`, `policy` and the capture mode in `health` are what the server says of itself;
+    where it does not, the last three are "", empty and "remote".
     """
 
     def __init__(self, preset: Preset, source_lang: str, target_lang: str) -> None:
@@ -46,7 +50,6 @@ class RemoteServer:
         if wanted.remote_preset:
             self._init["preset"] = wanted.remote_preset
         self._separators = separator(source_lang), separator(target_lang)
-        self.health = CaptureHealth(mode="remote")
         try:
             socket, answer = open_session(self._address, self._init)
         except Refused as refused:
@@ -54,11 +57,22 @@ class RemoteServer:
         socket.close()
         self.model = str(answer.get("model", ""))
         self.preset = str(answer.get("preset", ""))
+        self.head_set_name = str(answer.get("head_set", ""))
+        policy = answer.get("policy")
+        self.policy: dict[str, Any] = dict(policy) if isinstance(policy, dict) else {}
+        self._capture = _capture(answer)
+        self.health = CaptureHealth(*self._capture)
 
     def session(self, context: str, on_health: OnHealth, patience_s: float = PATIENCE_S) -> RemoteTranslationSession:
-        """A session of its own connection. `on_health(state, sentence)`: "remote_offline", then "ok"."""
+        """A session of its own connection.
+
+        `on_health(state, sentence)`: "remote_offline", then "ok"; "capture_changed" when the server came back with
+        another way of reading attention; "fallback_policy" when another policy took over there.
+        """
         init = {**self._init, **({"context_text": context[:MAX_TEXT_CHARS]} if context else {})}
-        return RemoteTranslationSession(self._address, init, self._separators, on_health, patience_s)
+        return RemoteTranslationSession(
+            self._address, init, self._separators, on_health, patience_s, capture=self._capture
+        )
 
     def close(self) -> None:
         """Nothing is held between sessions."""
@@ -106,9 +120,17 @@ class RemoteTranslationSession:
     """`TranslationSession` on a server. `update` belongs to one thread; `violations` counts refused answers."""
 
     def __init__(
-        self, address: Address, init: Message, separators: tuple[str, str], on_health: OnHealth, patience_s: float
+        self,
+        address: Address,
+        init: Message,
+        separators: tuple[str, str],
+        on_health: OnHealth,
+        patience_s: float,
+        *,
+        capture: Capture,
     ) -> None:
         self._fixed = init
+        self._capture = capture
         self._separators = separators
         self._on_health = on_health
         self._patience_s = patience_s
@@ -175,8 +197,9 @@ class RemoteTranslationSession:
         """Have a connection on which the next update is what the server expects. False: there is none to be had."""
         while self._link.wait_up(self._patience_s if final else 0.0):
             wire = self._wire
-            generation, init = self._link.present()
+            generation, init, greeting = self._link.present()
             if wire.generation != generation:
+                self._compare_capture(_capture(greeting))
                 wire = self._wire = _Wire(generation, init.get("accepted_target_prefix", ""))
                 self._sent.clear()
             if wire.key == self._open.key:
@@ -187,6 +210,14 @@ class RemoteTranslationSession:
                 return True
             self._link.renew()
         return False
+
+    def _compare_capture(self, capture: Capture) -> None:
+        """A log holds one way of reading attention; if it changes, that must be said in it."""
+        if capture != self._capture:
+            self._capture = capture
+            mode, self_test = capture
+            text = f"The MT server {self._where} now captures attention in mode '{mode}' (self-test: {self_test})."
+            self._on_health(CAPTURE_CHANGED, text)
 
     def _send(self, words: Sequence[Word], tail: Sequence[Word], clock_s: float, final: bool) -> int:
         self._seq += 1
@@ -243,6 +274,8 @@ class RemoteTranslationSession:
         return message if seq == awaited else None
 
     def _apply(self, answer: Message, sent: _Sent) -> None:
+        if notice := answer.get("notice"):
+            self._on_health("fallback_policy", f"The MT server {self._where} says: {notice}")
         text, state = str(answer.get("committed_text", "")), self._open
         whole = self._join(sent.done_text, text)
         with self._lock:
@@ -304,6 +337,15 @@ def _wire_words(words: Sequence[Word]) -> list[tuple[str, int, int]]:
         text = " ".join(word.text.split())[:MAX_WORD_CHARS] or "…"
         result.append((text, start_ms, max(start_ms, round(word.end_s * 1000))))
     return result
+
+
+def _capture(init_ok: Message) -> Capture:
+    """What a server says of its attention rows; one that says nothing has no verified ones."""
+    said = init_ok.get("capture")
+    mode, self_test = (said.get("mode"), said.get("self_test")) if isinstance(said, dict) else (None, None)
+    if isinstance(mode, str) and isinstance(self_test, str):
+        return mode, self_test
+    return "remote", "not run"
 
 
 def _token(path: str) -> str:

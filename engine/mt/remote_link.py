@@ -104,6 +104,7 @@ class Link:
         self._socket: ClientConnection | None = None
         self._generation = 0
         self._init: Message = {}
+        self._greeting: Message = {}
         self._inbox: deque[Message] = deque()
         self._down_since: float | None = None
         self._closed = False
@@ -123,10 +124,10 @@ class Link:
                     return False
             return self._socket is not None
 
-    def present(self) -> tuple[int, Message]:
-        """Number of the present (or last) connection, and the init it began with."""
+    def present(self) -> tuple[int, Message, Message]:
+        """Number of the present (or last) connection, the init it began with, and the server's `init_ok`."""
         with self._condition:
-            return self._generation, self._init
+            return self._generation, self._init, self._greeting
 
     def wait_mail(self, generation: int, timeout_s: float) -> bool:
         """Wait a moment for messages; whether that connection still stands."""
@@ -180,14 +181,14 @@ class Link:
         while not self._closed:
             init = self._make_init()
             try:
-                socket, _ = open_session(self._address, init)
+                socket, greeting = open_session(self._address, init)
             except Refused as refused:
                 self._lost(str(refused))
                 self._pause(BACK_OFF_S[min(failures, len(BACK_OFF_S) - 1)])
                 failures += 1
                 continue
             failures = 0
-            self._begin(socket, init)
+            self._begin(socket, init, greeting)
             reason = self._read(socket)
             with self._condition:
                 renewed = self._socket is not socket
@@ -197,9 +198,9 @@ class Link:
             if not renewed:
                 self._lost(f"The connection to the MT server {self._address.shown} was lost ({reason}).")
 
-    def _begin(self, socket: ClientConnection, init: Message) -> None:
+    def _begin(self, socket: ClientConnection, init: Message, greeting: Message) -> None:
         with self._condition:
-            self._socket, self._init = socket, init
+            self._socket, self._init, self._greeting = socket, init, greeting
             self._generation += 1
             self._inbox.clear()
             was_down, self._down_since = self._down_since is not None, None

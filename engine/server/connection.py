@@ -110,9 +110,10 @@ class Connection:
         bad, pace = 0, Pace(UPDATES_PER_S)
         with contextlib.suppress(ConnectionClosed):
             async for frame in self._socket:
+                arrived = time.monotonic()
                 await pace.wait()
                 try:
-                    self._take(frame)
+                    self._take(frame, arrived)
                 except ProtocolFault as fault:
                     bad += 1
                     await self._refuse(fault)
@@ -122,7 +123,7 @@ class Connection:
                     self._answered.clear()
                     await self._answered.wait()
 
-    def _take(self, frame: str | bytes) -> None:
+    def _take(self, frame: str | bytes, arrived: float) -> None:
         message = parse(frame)
         if not isinstance(message, WireUpdate):
             raise ProtocolFault(BAD_PROTOCOL, "This connection has had its init already.")
@@ -132,7 +133,7 @@ class Connection:
             self._metrics.superseded.labels("stale").inc()
             return
         before = self._mailbox.superseded
-        self._mailbox.put(Update(utterance, message.clock_ms / 1000, time.monotonic(), message.seq))
+        self._mailbox.put(Update(utterance, message.clock_ms / 1000, arrived, message.seq))
         self._metrics.superseded.labels("waiting").inc(self._mailbox.superseded - before)
         self._mail.set()
 
@@ -241,7 +242,8 @@ class Connection:
     async def _send(self, frame: str) -> None:
         """Send a frame; a client that does not take it is cut off."""
         try:
-            await asyncio.wait_for(self._socket.send(frame), self._timeouts.send_s)
+            async with asyncio.timeout(self._timeouts.send_s):
+                await self._socket.send(frame)
         except ConnectionClosed:
             pass
         except TimeoutError:

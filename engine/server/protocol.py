@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from engine.mt.wire import MAX_HISTORY, MAX_TEXT_CHARS, MAX_WORD_CHARS, MAX_WORDS, PROTOCOL_VERSION
 
@@ -113,10 +114,24 @@ class Update(_Frame):
     is_final: bool
 
 
+_MESSAGES: TypeAdapter[Init | Update] = TypeAdapter(Annotated[Init | Update, Field(discriminator="type")])
+
+
 def parse(frame: str | bytes) -> Init | Update:
     """The message in a frame. Raises `ProtocolFault` (`bad_protocol`); one about an update carries its `seq`."""
     if isinstance(frame, bytes):
         raise ProtocolFault(BAD_PROTOCOL, "Frames are JSON text; this one is binary.")
+    try:
+        message = _MESSAGES.validate_json(frame)
+    except (ValidationError, UnicodeError):
+        return _explained(frame)
+    if isinstance(message, Init) and message.protocol_version != PROTOCOL_VERSION:
+        raise _wrong_version()
+    return message
+
+
+def _explained(frame: str) -> Init | Update:
+    """A frame that was not taken, step by step, for a sentence that says why."""
     try:
         data = json.loads(frame)
     except (ValueError, RecursionError) as error:
@@ -125,12 +140,16 @@ def parse(frame: str | bytes) -> Init | Update:
     if kind == "init":
         version = data.get("protocol_version")
         if type(version) is not int or version != PROTOCOL_VERSION:
-            raise ProtocolFault(BAD_PROTOCOL, f"protocol_version must be {PROTOCOL_VERSION}.")
+            raise _wrong_version()
         return _validated(Init, frame)
     if kind == "update":
         seq = data.get("seq")
         return _validated(Update, frame, **({"seq": seq} if type(seq) is int else {}))
     raise ProtocolFault(BAD_PROTOCOL, "A frame is a JSON object of type 'init' or 'update'.")
+
+
+def _wrong_version() -> ProtocolFault:
+    return ProtocolFault(BAD_PROTOCOL, f"protocol_version must be {PROTOCOL_VERSION}.")
 
 
 def _validated(model: type[M], frame: str, **fields: Any) -> M:
@@ -151,8 +170,8 @@ def dump(message: dict[str, Any]) -> str:
     return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
 
 
-def init_ok(direction: str, preset: str, model: str) -> str:
-    """The answer to a good `init`."""
+def init_ok(direction: str, preset: str, model: str, provenance: Mapping[str, Any]) -> str:
+    """The answer to a good `init`. `provenance` goes beyond version 1, whose clients ignore what they do not know."""
     return dump(
         {
             "type": "init_ok",
@@ -160,6 +179,7 @@ def init_ok(direction: str, preset: str, model: str) -> str:
             "direction": direction,
             "preset": preset,
             "model": model,
+            **provenance,
         }
     )
 
@@ -169,7 +189,9 @@ class Answer:
     """A `translation`. `committed_delta` is what `committed_text` has more than the answer before it.
 
     `covered_source_units`: 1 + the highest unit that the released text looks at. `engine_calls`: drafts that this
-    answer took, 0 for a release on commit. `server_ms`: from taking the update up to this answer.
+    answer took, 0 for a release on commit. `queued_ms`: from the frame's arrival to taking the update up, `server_ms`:
+    from there to this answer, both by the clock; `server_cpu_ms`: what the thread that made it computed meanwhile.
+    `notice`: a sentence for people, once, when the session goes on with less than before.
     """
 
     seq: int
@@ -182,13 +204,18 @@ class Answer:
     stop_reason: str
     forced_final: bool = False
     engine_calls: int = 0
+    queued_ms: float = 0.0
     server_ms: float = 0.0
+    server_cpu_ms: float = 0.0
+    notice: str = ""
 
     def frame(self) -> str:
-        """The `translation` frame. `forced_final` stands on finals only."""
+        """The `translation` frame. `forced_final` stands on finals only, `notice` where there is one."""
         message = {"type": "translation", **{name: getattr(self, name) for name in _ANSWER_FIELDS}}
         if not self.final:
             del message["forced_final"]
+        if not self.notice:
+            del message["notice"]
         return dump(message)
 
 

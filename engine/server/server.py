@@ -12,8 +12,9 @@ import logging
 import uuid
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from websockets.asyncio.server import Server, ServerConnection, serve
@@ -73,6 +74,23 @@ class Service:
     def capture_ok(self) -> bool:
         """Whether the attention rows can be relied on."""
         return self.translator.health.ok
+
+    @property
+    def present_terms(self) -> Terms:
+        """The terms of a session that begins now: without attention to go by, the fallback policy decides."""
+        policy = self.terms.policy
+        if self.translator.health.self_test == "failed" and policy.name == "alignatt":
+            return replace(self.terms, policy=policy.fall_back())
+        return self.terms
+
+    def provenance(self, terms: Terms) -> dict[str, Any]:
+        """What a client's session log must say of the rows behind its text, in the words of the log."""
+        health = self.translator.health
+        return {
+            "capture": {"mode": health.mode, "self_test": health.self_test},
+            "head_set": str(getattr(self.translator, "head_set_name", "")),
+            "policy": asdict(terms.policy),
+        }
 
 
 class MtServer:
@@ -218,13 +236,15 @@ class MtServer:
         self.metrics.sessions.inc()
         self.metrics.sessions_open.set(self._sessions)
         session_id = uuid.uuid4().hex
-        translation = WireTranslation(self.service.translator, session_id, init, self.service.terms)
+        service = self.service
+        translation = WireTranslation(service.translator, session_id, init, service.present_terms)
         connection = Connection(socket, translation, self._slots, self._drafting, self.metrics, self.config.timeouts)
         self._connections.add(connection)
         logger.info("session %s: %s, %d open", session_id, init.direction, self._sessions)
         try:
             with contextlib.suppress(ConnectionClosed):
-                await socket.send(init_ok(init.direction.lower(), self.service.preset, self.service.model))
+                provenance = service.provenance(translation.terms)
+                await socket.send(init_ok(init.direction.lower(), service.preset, service.model, provenance))
                 await connection.run()
                 if self._stopping:
                     await goodbye(socket, CloseCode.GOING_AWAY, "the server stops")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypeVar
@@ -76,10 +76,30 @@ class Terms:
         )
 
 
+class Stopwatch:
+    """Times of one answer in ms, as `Answer` names them. Started and read in the thread that makes the answer."""
+
+    __slots__ = ("_cpu_s", "_queued_s", "_wall_s")
+
+    def __init__(self, arrived: float) -> None:
+        """`arrived`: `time.monotonic()` of the frame."""
+        self._queued_s = time.monotonic() - arrived
+        self._wall_s, self._cpu_s = time.perf_counter(), time.thread_time()
+
+    def read(self) -> dict[str, float]:
+        spent = {
+            "queued_ms": self._queued_s,
+            "server_ms": time.perf_counter() - self._wall_s,
+            "server_cpu_ms": time.thread_time() - self._cpu_s,
+        }
+        return {name: round(1000 * seconds, 3) for name, seconds in spent.items()}
+
+
 class WireTranslation:
     """Not thread-safe: one caller at a time, but `abandon` from anywhere.
 
-    `violations` counts text that would have changed what was sent before; it is never sent.
+    `terms` are those of the session, with the client's overrides. `violations` counts text that would have changed what
+    was sent before; it is never sent.
     """
 
     def __init__(
@@ -88,23 +108,23 @@ class WireTranslation:
         session_id: str,
         init: Init,
         terms: Terms,
-        on_unhealthy: Callable[[str], None] | None = None,
     ) -> None:
-        self._terms = terms.overridden(init.overrides)
+        self.terms = terms.overridden(init.overrides)
+        self._notice = ""
         accepted = init.accepted_target_prefix or ""
         self.session = LocalTranslationSession(
             translator,
-            self._terms.policy,
+            self.terms.policy,
             session_id,
             init.source_lang.lower(),
             init.target_lang.lower(),
             context=init.context_text or "",
-            max_history=self._terms.max_history,
+            max_history=self.terms.max_history,
             history=[(source, target) for source, target in init.history],
             accepted_prefix=accepted,
-            partial_limit=self._terms.partial_limit,
-            reuse=self._terms.reuse,
-            on_unhealthy=on_unhealthy,
+            partial_limit=self.terms.partial_limit,
+            reuse=self.terms.reuse,
+            on_unhealthy=self._note,
         )
         self._separator = separator(init.target_lang)
         self._sent = accepted
@@ -133,7 +153,7 @@ class WireTranslation:
 
     def advance(self, update: Update, cancel: Cancel) -> Answer | Unfinished:
         """Translate an update, or one segment of it. Raises `TranslationError`; the session stays usable."""
-        started, utterance = time.perf_counter(), update.utterance
+        started, utterance = Stopwatch(update.queued_at), update.utterance
         if utterance.utterance_id != self._utterance_id:
             self._begin(utterance.utterance_id)
         words = utterance.committed[self._done_words :]
@@ -173,6 +193,9 @@ class WireTranslation:
 
     # ------------------------------------------------------------ parts
 
+    def _note(self, sentence: str) -> None:
+        self._notice = sentence
+
     def _begin(self, utterance_id: int) -> None:
         if self._utterance_id is not None:
             self._sent = ""  # what was accepted at the beginning belongs to the first utterance
@@ -189,7 +212,7 @@ class WireTranslation:
             return self._done_text, self._separator + state.held if state.held else ""
         return self._done_text + self._separator + state.stable, state.held
 
-    def _answer(self, update: Update, text: str, held: str, reason: str, started: float) -> Answer:
+    def _answer(self, update: Update, text: str, held: str, reason: str, started: Stopwatch) -> Answer:
         if not text.startswith(self._sent):
             self.violations += 1
             logger.error("utterance %s: %r would replace %r", self._utterance_id, text, self._sent)
@@ -197,6 +220,7 @@ class WireTranslation:
         delta, self._sent = text[len(self._sent) :], text
         covered = self._covered_before + (self._covered or 0)
         calls, self._calls = self._calls, 0
+        notice, self._notice = self._notice, ""
         return Answer(
             seq=update.tag,
             utterance_id=update.utterance.utterance_id,
@@ -208,13 +232,14 @@ class WireTranslation:
             stop_reason=reason,
             forced_final=self._closed and not update.utterance.final,
             engine_calls=calls,
-            server_ms=round(1000 * (time.perf_counter() - started), 3),
+            notice=notice,
+            **started.read(),
         )
 
     def _cut(self, words: Sequence[Word]) -> int:
         """How many words to close at once: all of them, or as many as lead to the best place for a cut."""
-        most = self._fitting(words, self._terms.max_words)
-        if len(words) <= most or self._fitting(words, self._terms.max_words * 5 // 4) == len(words):
+        most = self._fitting(words, self.terms.max_words)
+        if len(words) <= most or self._fitting(words, self.terms.max_words * 5 // 4) == len(words):
             return len(words)
         fewest = min(most, max(most // 2, self._covered or 0))
         return best_pause(words, fewest, most) or most
@@ -230,12 +255,12 @@ class WireTranslation:
         return min(limit, len(words))
 
     def _too_long(self, words: Sequence[Word]) -> bool:
-        return self._fitting(words, self._terms.max_words) < len(words)
+        return self._fitting(words, self.terms.max_words) < len(words)
 
     def _tail(self, utterance: Utterance, words: Sequence[Word]) -> tuple[Word, ...]:
         """The tail as far as a draft reads it."""
         known = (*words, *utterance.tail)
-        return utterance.tail[: max(0, self._fitting(known, self._terms.max_words) - len(words))]
+        return utterance.tail[: max(0, self._fitting(known, self.terms.max_words) - len(words))]
 
     def _update(self, update: Update, words: Sequence[Word], final: bool, cancel: Cancel) -> CaptionState:
         tail = () if final else self._tail(update.utterance, words)
@@ -253,7 +278,7 @@ class WireTranslation:
         `inaccessible_s`: not those that ended so shortly before the clock; `lcp_stability`: only those that already
         stood in the update before, at the same place.
         """
-        count, terms = len(words), self._terms
+        count, terms = len(words), self.terms
         if terms.inaccessible_s:
             latest_s = update.clock_s - terms.inaccessible_s
             count = next((at for at, word in enumerate(words) if word.end_s > latest_s), count)

@@ -44,6 +44,7 @@ class ScriptedTranslator:
             rows[at, first + at] = 0.5
             if (at + self.calls) % 10 < self.nan_rate:
                 rows[at] = np.nan
+        self.health.count([False] * len(words), np.isnan(rows).any(axis=1).tolist())
         pieces = tuple(word.encode() for word in words)
         ids = tuple(range(len(self._vocabulary), len(self._vocabulary) + len(words)))
         self._vocabulary += pieces

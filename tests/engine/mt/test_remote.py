@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,15 @@ from websockets.sync.server import ServerConnection, serve
 
 from engine.alignatt.policy import Policy
 from engine.asr.contract import Word
+from engine.evaluation.scores import EvaluationError, load_log
+from engine.host import Models, session_info
+from engine.messages import Configure
 from engine.mt.contract import CaptionState, TranslationError
-from engine.mt.remote import OFFLINE, RemoteServer, RemoteTranslationSession
+from engine.mt.remote import CAPTURE_CHANGED, OFFLINE, RemoteServer, RemoteTranslationSession
 from engine.presets import PresetError, load_preset
+from engine.schemas import HealthLine
 from engine.server.translation import Terms
+from tests.engine.evaluation.helpers import one_utterance, session_line, write
 from tests.engine.mt.scripted import ScriptedTranslator
 from tests.engine.server.harness import WAIT_S, Running, serving
 
@@ -69,6 +75,15 @@ def watched(url: str, patience_s: float = WAIT_S) -> Iterator[Watched]:
         watch.session.close()
 
 
+def session_log(folder: Path, server: RemoteServer, said: Sequence[tuple[str, str]] = ()) -> Path:
+    """A log as the app writes it of a session on this server."""
+    configured = Configure("remote", "en", "de")
+    info = session_info(Models(configured, load_preset("remote"), None, server))  # type: ignore[arg-type]
+    pinned = {name: info.pop(name) for name in ("model", "head_set", "policy", "capture_mode")}
+    health = [HealthLine(component="translator", state=state, text=text) for state, text in said]
+    return write(folder / "log", [session_line(**pinned, info=info), *health, *one_utterance()[1:]])
+
+
 @pytest.fixture
 def server() -> Iterator[Running]:
     with serving(ScriptedTranslator()) as running:
@@ -92,7 +107,53 @@ def test_it_says_what_a_local_session_says(server: Running) -> None:
 
 def test_what_the_server_says_of_itself(server: Running) -> None:
     found = remote(server.url)
-    assert (found.model, found.preset, found.health.mode) == ("scripted", "test", "remote")
+    assert (found.model, found.preset, found.policy) == ("scripted", "test", asdict(Policy()))
+    assert (found.health.mode, found.health.self_test) == ("eager", "not run")
+
+
+@pytest.mark.parametrize("self_test", ["passed", "failed", "not run"])
+def test_a_log_is_scored_when_the_server_has_verified_its_rows(tmp_path: Path, self_test: str) -> None:
+    translator = ScriptedTranslator()
+    translator.health.mode, translator.health.self_test = "FULL", self_test
+    with serving(translator) as server:
+        path = session_log(tmp_path, remote(server.url))
+    if self_test == "passed":
+        assert load_log(path).session.capture_mode == "FULL"
+    else:
+        with pytest.raises(EvaluationError, match="self-test"):
+            load_log(path)
+
+
+@pytest.mark.parametrize("said", [{}, {"capture": "eager"}, {"capture": {"mode": "eager"}}, {"capture": {"mode": 3}}])
+def test_a_log_of_a_server_that_says_nothing_of_its_rows_is_not_scored(tmp_path: Path, said: dict[str, Any]) -> None:
+    with misbehaving(lambda socket, message: None, **said) as url, pytest.raises(EvaluationError, match="self-test"):
+        load_log(session_log(tmp_path, remote(url)))
+
+
+def test_a_server_that_comes_back_with_other_capture_says_so(tmp_path: Path) -> None:
+    translator = ScriptedTranslator()
+    with serving(translator) as first, watched(first.url) as watch:
+        server = remote(first.url)
+        watch.update("we go", "home")
+        first.call(first.server.stop())
+        wait_until(lambda: watch.states == ["remote_offline"])
+        translator.health.mode, translator.health.self_test = "none", "failed"
+        with serving(translator, port=first.port):
+            wait_until(lambda: watch.states == ["remote_offline", "ok"])
+            watch.update("we go home", "now")
+            watch.update("we go home now")
+            assert watch.states == ["remote_offline", "ok", CAPTURE_CHANGED]
+            assert "'none'" in watch.said[-1][1]
+            with pytest.raises(EvaluationError, match="changed"):
+                load_log(session_log(tmp_path, server, watch.said))
+
+
+def test_what_the_server_has_to_say_is_handed_on() -> None:
+    with serving(ScriptedTranslator(nan_rate=10)) as server, watched(server.url) as watch:
+        for at in range(20):
+            watch.update(f"one two three {at}", final=True, utterance_id=at)
+        assert watch.states == ["fallback_policy"]
+        assert "local_agreement" in watch.said[0][1]
 
 
 def test_nothing_said_needs_no_server(server: Running) -> None:
@@ -183,14 +244,15 @@ def test_a_final_does_not_wait_for_ever() -> None:
 
 
 @contextmanager
-def misbehaving(answer: Callable[[ServerConnection, dict[str, Any]], None]) -> Iterator[str]:
-    """A server that accepts any init and answers updates as it likes."""
+def misbehaving(answer: Callable[[ServerConnection, dict[str, Any]], None], **greeting: Any) -> Iterator[str]:
+    """A server that accepts any init and answers updates as it likes. `greeting`: what else its `init_ok` says."""
 
     def handle(socket: ServerConnection) -> None:
         for frame in socket:
             message = json.loads(frame)
             if message["type"] == "init":
-                socket.send(json.dumps({"type": "init_ok", "protocol_version": 1, "model": "m", "preset": "p"}))
+                accepted = {"type": "init_ok", "protocol_version": 1, "model": "m", "preset": "p", **greeting}
+                socket.send(json.dumps(accepted))
             else:
                 answer(socket, message)
 

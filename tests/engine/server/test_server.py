@@ -6,14 +6,18 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 import pytest
 from websockets.exceptions import ConnectionClosed
 
 from engine.alignatt.draft import Draft
+from engine.alignatt.policy import Policy
 from engine.mt.contract import Cancel, Source
 from tests.engine.mt.scripted import ScriptedTranslator
 from tests.engine.server.harness import WAIT_S, Client, Running, serving
+
+TIMES = ("queued_ms", "server_ms", "server_cpu_ms")
 
 
 class Gated(ScriptedTranslator):
@@ -63,18 +67,23 @@ def client(server: Running) -> Iterator[Client]:
 
 def test_init_ok_has_every_field(server: Running) -> None:
     with Client(server.url) as client:
-        assert client.init(preset="test", overrides={"unknown": [1]}) == {
+        overrides = {"unknown": [1], "translation_alignatt_hold_back_target_units": 1}
+        assert client.init(preset="test", overrides=overrides) == {
             "type": "init_ok",
             "protocol_version": 1,
             "direction": "en-de",
             "preset": "test",
             "model": "scripted",
+            "capture": {"mode": "eager", "self_test": "not run"},
+            "head_set": "",
+            "policy": asdict(Policy(hold_back=1)),
         }
 
 
 def test_a_translation_has_every_field(client: Client) -> None:
     answer = client.ask("we go", "home today")
-    assert {**answer, "server_ms": 0} == {
+    assert all(answer[name] >= 0 for name in TIMES)
+    assert {name: value for name, value in answer.items() if name not in TIMES} == {
         "type": "translation",
         "seq": 1,
         "utterance_id": 0,
@@ -85,7 +94,6 @@ def test_a_translation_has_every_field(client: Client) -> None:
         "covered_source_units": 2,
         "stop_reason": "alignatt:source_frontier",
         "engine_calls": 1,
-        "server_ms": 0,
     }
 
 
@@ -295,3 +303,30 @@ def test_health_and_metrics(server: Running, client: Client) -> None:
         assert line in text.splitlines()
     assert "surtitle_mt_held_tokens_total 1.0" in text
     assert 'surtitle_mt_capture_ok{mode="eager",self_test="not run"} 1.0' in text
+
+
+def test_capture_that_was_bad_for_a_while_is_well_again() -> None:
+    translator = ScriptedTranslator(nan_rate=10)
+    with serving(translator) as server, Client(server.url) as client:
+        client.init()
+        notices = []
+        for at in range(20):
+            notices += filter(None, [client.ask(f"one two three {at}", final=True, utterance_id=at).get("notice")])
+        assert len(notices) == 1
+        assert "local_agreement" in notices[0]
+        assert json.loads(server.http("/healthz")[1])["status"] == "degraded"
+        assert 'capture_ok{mode="eager",self_test="not run"} 0.0' in server.http("/metrics")[1]
+        translator.nan_rate = 0
+        for at in range(20, 160):
+            client.ask(f"one two three {at}", final=True, utterance_id=at)
+        assert json.loads(server.http("/healthz")[1])["status"] == "ok"
+        assert 'capture_ok{mode="eager",self_test="not run"} 1.0' in server.http("/metrics")[1]
+
+
+def test_rows_that_failed_their_test_decide_nothing() -> None:
+    translator = ScriptedTranslator(nan_rate=10)
+    translator.health.self_test = "failed"
+    with serving(translator) as server, Client(server.url) as client:
+        assert client.init()["policy"]["name"] == "local_agreement"
+        client.ask("", "we go")
+        assert client.ask("", "we go home")["committed_text"] == "WE GO"
