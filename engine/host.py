@@ -40,7 +40,7 @@ from engine.messages import (
 )
 from engine.models import ModelError, describe
 from engine.mt.contract import TranslationError, TranslationSession, Translator
-from engine.mt.factory import create_translator
+from engine.mt.factory import check_translator, create_translator
 from engine.mt.remote import RemoteServer
 from engine.mt.session import LocalTranslationSession
 from engine.presets import Preset, PresetError, load_preset
@@ -166,6 +166,8 @@ class Host:
         started = time.monotonic()
         preset = load_preset(command.preset, command.overrides)
         preset.check_pair(command.source_lang, command.target_lang)
+        if preset.translator.kind != "remote":  # a wrong name is said before the recogniser has loaded
+            check_translator(preset, command.source_lang, command.target_lang)
         self._free()
         emit = self._emit
         recogniser = create_recogniser(
@@ -226,6 +228,8 @@ class Host:
         policy, health = models.preset.policy, models.translator.health
         if health.stand_in:
             self._emit(Health("library", "stand_in", health.stand_in))
+        if health.heads_note:
+            self._emit(Health("heads", "note", health.heads_note))
         if health.self_test == "failed" and policy.name == "alignatt":
             policy = policy.fall_back()
             text = (
@@ -245,6 +249,7 @@ class Host:
             max_history=models.preset.translator.max_history_utterances,
             trace=configured.trace,
             on_unhealthy=lambda text: self._emit(Health("translator", "fallback_policy", text)),
+            on_context_cut=lambda text: self._emit(Health("context", "context_cut", text)),
         )
 
 

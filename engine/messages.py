@@ -209,7 +209,10 @@ class Caption(Event):
 
 @dataclass(frozen=True, slots=True)
 class Health(Event):
-    """Capture health and degraded states. `state`: "ok" or a named degraded state; `text` one sentence."""
+    """Capture health and degraded states; `text` is one sentence.
+
+    `state`: "ok", "note" (worth knowing once, nothing has failed) or a named degraded state.
+    """
 
     component: str
     state: str

@@ -57,14 +57,18 @@ def resolve(model: str, progress: Progress | None = None) -> Path:
     tell = progress or (lambda fraction, text: None)
     if model in PACKAGED:
         return prepare(PACKAGED[model], tell)
-    path = Path(model).expanduser()
-    if model and path.exists():
-        return _own(path)
-    if _HUB_ID.fullmatch(model) and path.suffix.lower() != ".gguf":
-        return _from_hub_cache(model) or _from_hub(model, tell)
-    raise ModelError(
-        f"There is no model at '{model}'; give a path, or one of the packaged models: {', '.join(PACKAGED)}."
-    )
+    return _of_the_user(model) or _from_hub_cache(model) or _from_hub(model, tell)
+
+
+def check(model: str) -> Path | None:
+    """See that `resolve` can find a model, without reading, joining or downloading its weights.
+
+    The path where it is one of the user's, else None. Raises `ModelError` as `resolve` would.
+    """
+    if model in PACKAGED:
+        _where(PACKAGED[model])
+        return None
+    return _of_the_user(model)
 
 
 def describe() -> list[ModelInfo]:
@@ -116,6 +120,23 @@ def prepare(model: Packaged, tell: Progress) -> Path:
     return files[0] if model.single else files[0].parent
 
 
+def _of_the_user(model: str) -> Path | None:
+    """A path that exists, or None for what may be a hub's `owner/name`. Raises `ModelError` for anything else."""
+    path = Path(model)
+    try:
+        path = path.expanduser()
+        if model and path.exists():
+            return _own(path)
+    except (OSError, RuntimeError) as error:  # a folder that may not be read, a user who is unknown
+        reason = getattr(error, "strerror", None) or error
+        raise ModelError(f"The model '{model}' cannot be read ({reason}): give another path.") from error
+    if _HUB_ID.fullmatch(model) and path.suffix.lower() != ".gguf":
+        return None
+    raise ModelError(
+        f"There is no model at '{model}'; give a path, or one of the packaged models: {', '.join(PACKAGED)}."
+    )
+
+
 def _own(path: Path) -> Path:
     if path.suffix.lower() == ".gguf" and path.is_file():
         with suppress(OSError), path.open("rb") as file:
@@ -151,13 +172,20 @@ def _from_hub(name: str, tell: Progress) -> Path:
 
 
 def _describe(model: Packaged) -> ModelInfo:
-    where = cache_folder() / model.name / model.files[0].name
-    if not (model.joined and where.exists()):
-        try:
-            where, *_ = [_part(model, *part) for file in model.files for part in file.parts]
-        except ModelError:
-            return ModelInfo(model.name, False, None, 0, model.extra)
+    try:
+        where = _where(model)
+    except ModelError:
+        return ModelInfo(model.name, False, None, 0, model.extra)
     return ModelInfo(model.name, True, where if model.single else where.parent, model.size, model.extra)
+
+
+def _where(model: Packaged) -> Path:
+    """The first file of a packaged model, joined or in its wheel. Raises `ModelError` when a part is absent."""
+    joined = cache_folder() / model.name / model.files[0].name
+    if model.joined and joined.exists():
+        return joined
+    first, *_ = [_part(model, *part) for file in model.files for part in file.parts]
+    return first
 
 
 def _part(model: Packaged, package: str, path: str) -> Path:

@@ -94,7 +94,7 @@ class CaptionLine(_Line):
 
 
 class HealthLine(_Line):
-    """A component's health changed: `state` is "ok" or a named degraded state."""
+    """A component's health changed: `state` is "ok", "note" or a named degraded state."""
 
     type: Literal["health"] = "health"
     component: str

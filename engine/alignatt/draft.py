@@ -18,6 +18,7 @@ class Draft:
     `prompt`: float32 [tokens], mass on the rest of the prompt; `suffix`: float32 [tokens], mass on earlier target.
     A row that could not be captured is NaN throughout. `missing`: bool [tokens], the row was never delivered.
     `finish`: "stop" (the model ended), "length" (the budget ended) or "cancelled".
+    `context_left_out`: words of the session's context for which the prompt had no room.
     """
 
     prefill_ids: tuple[int, ...]
@@ -28,6 +29,7 @@ class Draft:
     suffix: NDArray[np.float32]
     missing: NDArray[np.bool_]
     finish: str
+    context_left_out: int = 0
 
     def __post_init__(self) -> None:
         tokens = len(self.token_ids)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 SCHEMA_VERSION = 1
 QUERY_ROWS = ("own", "predicting")
+
+# What transformers and vLLM put behind the name of an architecture; GGUF files have the bare name.
+_SUFFIX = re.compile(r"(Unified)?(For[A-Z]\w*|(Text)?Config|(Text)?Model)$")
 
 
 class HeadSetError(Exception):
@@ -50,13 +54,31 @@ class HeadSet:
         """The k best heads."""
         return self.heads[:k]
 
-    def check_model(self, name: str, layers: int, query_heads: int) -> None:
-        """Raises `HeadSetError` when the set does not fit a model of this geometry."""
+    def check_model(self, name: str, layers: int, query_heads: int, architecture: str = "") -> None:
+        """Raises `HeadSetError` when the set does not fit a model of this geometry and architecture ("": unknown)."""
         if (layers, query_heads) != (self.layers, self.query_heads):
             raise HeadSetError(
                 f"Head set {self.model}/{self.direction} is for {self.layers} layers of {self.query_heads} heads, "
                 f"but {name} has {layers} of {query_heads}."
             )
+        if architecture and self.architecture and _family(architecture) != _family(self.architecture):
+            raise HeadSetError(
+                f"Head set {self.model}/{self.direction} is for the architecture {self.architecture}, but {name} is "
+                f"{architecture}: name a head set of this model, or find its heads with `surtitle calibrate`."
+            )
+
+    def doubt(self, model: str) -> str:
+        """A sentence when the set is not named after `model` (a name or a path), else "".
+
+        Geometry and architecture cannot tell models of one family apart (Qwen3-0.6B and Qwen3-1.7B), and a model's
+        name proves nothing: so this is said and not refused.
+        """
+        if _letters(self.model) in _letters(model):
+            return ""
+        return (
+            f"The heads were found in {self.model} and are used with {Path(model).name}: "
+            "if that is another model, find its own with `surtitle calibrate`."
+        )
 
 
 def head_set_from_json(data: Any, where: str) -> HeadSet:
@@ -103,6 +125,16 @@ def head_set_from_json(data: Any, where: str) -> HeadSet:
                 f"of {data['query_heads']} heads."
             )
     return HeadSet(**{**data, "heads": heads})
+
+
+def _family(architecture: str) -> str:
+    """One name for `gemma3`, `Gemma3ForCausalLM` and `Gemma3ForConditionalGeneration`."""
+    return _letters(_SUFFIX.sub("", architecture))
+
+
+def _letters(name: str) -> str:
+    """A name without case, dashes and dots."""
+    return "".join(filter(str.isalnum, name)).casefold()
 
 
 def _whole(value: Any) -> bool:

@@ -68,7 +68,8 @@ class CaptureHealth:
     """Counters of one translator's attention rows, and the mode it runs in.
 
     `reason`: why it is not a better mode; "" when it is the one that was asked for. `stand_in`: a sentence that says
-    which translator takes the place of the preset's, and why; "" when it is the preset's own.
+    which translator takes the place of the preset's, and why; "" when it is the preset's own. `heads_note`: a sentence
+    that says so when the heads are not those of the direction, else "".
     """
 
     mode: str = "eager"
@@ -78,6 +79,7 @@ class CaptureHealth:
     rows_nonfinite: int = 0
     reason: str = ""
     stand_in: str = ""
+    heads_note: str = ""
 
     recent: RecentRows = field(default_factory=RecentRows, init=False)
 

@@ -114,6 +114,7 @@ def as_draft(
         suffix=reduced.suffix,
         missing=missing,
         finish=made.finish,
+        context_left_out=prepared.prompt.context_left_out,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from engine.alignatt.heads import HeadSet, load_head_set
 from engine.models import cache_folder, checksum, resolve
+from engine.models import check as check_model
 from engine.mt.adapter import GGUF, SAFETENSORS, Adapter, load_adapter
 from engine.mt.contract import Progress, TranslationError, Translator
 from engine.packaged import PACKAGED
@@ -69,18 +70,66 @@ class _Local(Translator, Protocol):
     def geometry(self) -> tuple[int, int]: ...
 
     @property
+    def architecture(self) -> str: ...
+
+    @property
     def layout_id(self) -> str: ...
 
     def warm_up(self, source_lang: str, target_lang: str) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is known of a translator before its weights are touched. `stand_in`, `heads_note`: see `CaptureHealth`."""
+
+    preset: Preset
+    opener: Callable[[Order], Translator]
+    adapter: Adapter | None
+    head_set: HeadSet
+    stand_in: str
+    heads_note: str
+
+
+def check_translator(preset: Preset, source_lang: str, target_lang: str) -> None:
+    """See what can be seen without loading a model: library, adapter, head set, and that there are weights.
+
+    Raises what `create_translator` would.
+    """
+    wanted = _plan(preset, source_lang, target_lang).preset.translator
+    path = check_model(wanted.model)
+    if path is not None and wanted.kind == "llamacpp":
+        from engine.mt.llama_context import check_file
+
+        check_file(path)
+    elif path is not None and path.suffix.lower() != ".gguf" and not (path / "config.json").is_file():
+        raise TranslationError(f"{path} holds no model: there is no config.json in it and it is no GGUF file.")
+
+
 def create_translator(preset: Preset, source_lang: str, target_lang: str, progress: Progress) -> Translator:
     """The translator of a preset, warm for a language pair. `progress` is told fractions in [0, 1] and what happens.
 
-    Logs a note when the model's shared heads stand in for those of the direction. Where llama.cpp cannot be loaded the
-    same model runs on torch: that is logged and noted in `health`. Raises `TranslationError`, `HeadSetError` or
-    `ModelError`, each with one sentence.
+    Where the model's shared heads stand in for those of the direction, or torch for llama.cpp, that is logged and noted
+    in `health`. Raises `TranslationError`, `HeadSetError` or `ModelError`, each with one sentence.
     """
+    plan = _plan(preset, source_lang, target_lang)
+    wanted, adapter = plan.preset.translator, plan.adapter
+    for note in filter(None, (plan.stand_in, plan.heads_note)):
+        logger.warning("%s", note)
+    fitting.check(plan.preset, "translator")
+    path = resolve(wanted.model, lambda fraction, text: progress(_WEIGHTS * fraction, text))
+    if adapter:
+        adapter.check_base(path, checksum(wanted.model, path))
+
+    def loading(fraction: float, text: str) -> None:
+        progress(_WEIGHTS + (_LOADED - _WEIGHTS) * fraction, text)
+
+    translator = plan.opener(Order(plan.preset, path, plan.head_set, source_lang, target_lang, loading, adapter))
+    translator.health.stand_in, translator.health.heads_note = plan.stand_in, plan.heads_note
+    progress(1.0, f"{wanted.model} is ready")
+    return translator
+
+
+def _plan(preset: Preset, source_lang: str, target_lang: str) -> _Plan:
     preset, stand_in = _runnable(preset)
     wanted = preset.translator
     opener = _OPENERS.get(wanted.kind)
@@ -91,21 +140,9 @@ def create_translator(preset: Preset, source_lang: str, target_lang: str, progre
     adapter = load_adapter(wanted.adapter) if wanted.adapter else None
     if adapter:
         adapter.check_pair(source_lang, target_lang)
-    direction = f"{source_lang}-{target_lang}"
-    head_set, note = load_head_set(resources() / "heads" / wanted.heads, direction)
-    if note:
-        logger.warning("%s", note)
-    path = resolve(wanted.model, lambda fraction, text: progress(_WEIGHTS * fraction, text))
-    if adapter:
-        adapter.check_base(path, checksum(wanted.model, path))
-
-    def loading(fraction: float, text: str) -> None:
-        progress(_WEIGHTS + (_LOADED - _WEIGHTS) * fraction, text)
-
-    translator = opener(Order(preset, path, head_set, source_lang, target_lang, loading, adapter))
-    translator.health.stand_in = stand_in
-    progress(1.0, f"{wanted.model} is ready")
-    return translator
+    head_set, note = load_head_set(resources() / "heads" / wanted.heads, f"{source_lang}-{target_lang}")
+    notes = filter(None, (note, head_set.doubt(wanted.model)))
+    return _Plan(preset, opener, adapter, head_set, stand_in, " ".join(notes))
 
 
 def _runnable(preset: Preset) -> tuple[Preset, str]:
@@ -127,7 +164,6 @@ def _runnable(preset: Preset) -> tuple[Preset, str]:
         f"llama-cpp-python cannot be loaded ({missing}): the same model runs on torch instead, more slowly; to mend "
         "it, install a C++ compiler (g++) and run `make demo` again."
     )
-    logger.warning("%s", stand_in)
     instead = {"kind": "huggingface", "seam": "hf_qk_fast", **_FAST_ON_TORCH}
     return preset.model_copy(update={"translator": preset.translator.model_copy(update=instead)}), stand_in
 
@@ -241,7 +277,8 @@ def _open_vllm(order: Order) -> Translator:
 def _made_ready(order: Order, translator: _Local) -> Translator:
     """The translator, once its model fits the head set and its fixed prompt is computed; otherwise it is closed."""
     try:
-        order.head_set.check_model(order.path.name, *translator.geometry)
+        name = Path(order.preset.translator.model).name
+        order.head_set.check_model(name, *translator.geometry, translator.architecture)
         _compare_layouts(order.head_set, translator.layout_id)
         translator.warm_up(order.source_lang, order.target_lang)
     except BaseException:

@@ -70,7 +70,7 @@ class LlamaContext:
     ) -> None:
         self.path = path
         self._context: int | None = None
-        _check_file(path)
+        check_file(path)
         _start_backend()
         self._model = _load_model(path, progress)
         try:
@@ -269,7 +269,8 @@ class LlamaContext:
         return int(np.ctypeslib.as_array(logits, (self._n_vocab,)).argmax())
 
 
-def _check_file(path: Path) -> None:
+def check_file(path: Path) -> None:
+    """Raises `TranslationError` for what is no readable GGUF file."""
     try:
         with path.open("rb") as file:
             magic = file.read(len(_MAGIC))

@@ -45,12 +45,14 @@ class Prompt:
     """What a model reads. `unit_spans`: [start, end) in characters of `text`, one for each source unit.
 
     `fixed_prefix_chars`: how much of the text depends on the languages alone. `stop`: strings that end a draft.
+    `context_left_out`: how many words of the context found no room (see `fit`).
     """
 
     segments: tuple[Segment, ...]
     unit_spans: tuple[Span, ...]
     fixed_prefix_chars: int
     stop: tuple[str, ...] = ("\n",)
+    context_left_out: int = 0
 
     @property
     def text(self) -> str:
@@ -263,7 +265,7 @@ def fit(layout: PromptLayout, source: Source, tokenise: Tokenise, wanted: int, l
     def made(context_words: int, history: int) -> tuple[Prompt, Tokens]:
         kept = source.history[len(source.history) - history :]
         prompt = layout.render(replace(source, context=" ".join(words[:context_words]), history=kept))
-        return prompt, tokenise(prompt)
+        return replace(prompt, context_left_out=len(words) - context_words), tokenise(prompt)
 
     history = len(source.history)
     best = made(len(words), history)

@@ -81,7 +81,8 @@ class LocalTranslationSession:
 
     `history` and `accepted_prefix` continue a session that was held elsewhere: earlier (source, target) pairs, and the
     text already shown of the utterance that comes first, which stays as it is. `partial_limit` caps the drafts of open
-    utterances, `reuse` allows decisions on cached drafts.
+    utterances, `reuse` allows decisions on cached drafts. `on_unhealthy` and `on_context_cut` are told a sentence when
+    another policy takes over, and when the context first does not fit into the prompt; each at most once.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class LocalTranslationSession:
         reuse: bool = True,
         trace: bool = False,
         on_unhealthy: Callable[[str], None] | None = None,
+        on_context_cut: Callable[[str], None] | None = None,
     ) -> None:
         self._translator = translator
         self._policy = policy
@@ -109,6 +111,8 @@ class LocalTranslationSession:
         self._max_history = max_history
         self._trace = trace
         self._on_unhealthy = on_unhealthy
+        self._on_context_cut = on_context_cut
+        self._context_cut = False
         self._history = list(history)[-max_history:] if max_history else []
         self._accepted = accepted_prefix
         self._partial_limit = partial_limit
@@ -197,8 +201,21 @@ class LocalTranslationSession:
         self.engine_calls += 1
         if draft.finish == "cancelled":
             return None
+        if draft.context_left_out and not self._context_cut:
+            self._tell_context_cut(draft.context_left_out)
         self._count_rows(draft)
         return clean(draft, units, self._open.released_pieces)
+
+    def _tell_context_cut(self, left_out: int) -> None:
+        self._context_cut = True
+        words = len(self._context.split())
+        sentence = (
+            f"The context is too long for the translator's prompt: {left_out} of its {words} words are left out; "
+            "shorten it, or set a larger translator.context_tokens."
+        )
+        logger.warning(sentence)
+        if self._on_context_cut:
+            self._on_context_cut(sentence)
 
     def _prefill(self) -> list[int]:
         """Target tokens the draft continues: what was accepted elsewhere, then what was released here."""

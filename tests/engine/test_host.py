@@ -60,8 +60,10 @@ class Engine:
         self.translators: list[Closing] = []
         self.make_recogniser: Callable[[], Recogniser] = lambda: ScriptedRecogniser("we go home now.")
         self.make_translator: Callable[[], Translator] = self._translator
+        self.check_translator: Callable[[], None] = lambda: None
         monkeypatch.setattr(host_module, "create_recogniser", self._create_recogniser)
         monkeypatch.setattr(host_module, "create_translator", self._create_translator)
+        monkeypatch.setattr(host_module, "check_translator", lambda *_: self.check_translator())
         monkeypatch.setattr("engine.audio.VoiceActivity", Voice)
         self.host = Host(self.said.append)
 
@@ -202,6 +204,19 @@ def test_a_wrong_preset_leaves_the_loaded_one_in_place(engine: Engine) -> None:
     engine.finish()
 
 
+def test_a_wrong_translator_is_said_before_anything_is_loaded_or_freed(engine: Engine) -> None:
+    engine.do(CONFIGURE)
+
+    def wrong() -> None:
+        raise ModelError("There is no model at '/nowhere'.")
+
+    engine.check_translator = wrong
+    assert engine.do(CONFIGURE) == [Error("ModelError", "There is no model at '/nowhere'.")]
+    assert engine.translators[0].closed == 0
+    assert engine.do(Start("one")) == []
+    engine.finish()
+
+
 @pytest.mark.parametrize(
     ("fault", "code", "sentence"),
     [
@@ -271,6 +286,14 @@ def test_a_translator_that_stands_in_is_said(engine: Engine) -> None:
     (said,) = [event for event in engine.do(Start("one")) if isinstance(event, Health)]
     assert (said.component, said.state, said.text) == ("library", "stand_in", health.stand_in)
     assert session_info(engine.host._models)["seam"] == "hf_qk_fast"
+    engine.finish()
+
+
+def test_heads_that_are_not_those_of_the_direction_are_said(engine: Engine) -> None:
+    engine.do(CONFIGURE)
+    engine.translators[0].health.heads_note = "No head set for en-fr: using the shared heads of gemma-3-270m."
+    (said,) = [event for event in engine.do(Start("one")) if isinstance(event, Health)]
+    assert (said.component, said.state, said.text) == ("heads", "note", engine.translators[0].health.heads_note)
     engine.finish()
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from engine import models
-from engine.models import ModelError, describe, prepare, resolve
+from engine.models import ModelError, check, describe, prepare, resolve
 from engine.packaged import PACKAGED, File, Packaged
 
 BYTES = random.Random(1).randbytes(3_000_000)  # the same in child processes
@@ -158,8 +158,9 @@ def test_cache_that_cannot_be_written(wheels: Path, own_cache: Path) -> None:
 
 def test_missing_wheels_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PACKAGED, "fake", JOINED)
-    with pytest.raises(ModelError, match=r"fake are not installed.*surtitle\[laptop\]"):
-        resolve("fake")
+    for find in (resolve, check):
+        with pytest.raises(ModelError, match=r"fake are not installed.*surtitle\[laptop\]"):
+            find("fake")
     absent = next(info for info in describe() if info.name == "fake")
     assert (absent.present, absent.where, absent.bytes, absent.extra) == (False, None, 0, "laptop")
 
@@ -172,6 +173,7 @@ def test_describe_finds_wheels_and_then_the_joined_copy(
     assert before.present
     assert before.where == wheels / "surtitle_fake_part1" / "data"
     assert before.bytes == len(BYTES) + len(CONFIG)
+    assert check("fake") is None
     assert hashed == []
     resolve("fake")
     assert next(info for info in describe() if info.name == "fake").where == own_cache / "fake"
@@ -217,18 +219,40 @@ def test_own_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = tmp_path / "mine.gguf"
     mine.write_bytes(b"GGUF and more")
     assert resolve(str(mine)) == mine
-    assert resolve("~/mine.gguf") == mine
+    assert resolve("~/mine.gguf") == check("~/mine.gguf") == mine
     assert resolve(str(tmp_path)) == tmp_path
     mine.write_bytes(b"<html>")
-    with pytest.raises(ModelError, match="not a readable GGUF file"):
-        resolve(str(mine))
+    for find in (resolve, check):
+        with pytest.raises(ModelError, match="not a readable GGUF file"):
+            find(str(mine))
+        with pytest.raises(
+            ModelError, match=r"^The model '~nobody-of-this-name/x' cannot be read \(.*\): give another"
+        ):
+            find("~nobody-of-this-name/x")
+
+
+def test_a_path_that_may_not_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", refused)
+    with pytest.raises(
+        ModelError, match=r"^The model '/root/x' cannot be read \(Permission denied\): give another path\.$"
+    ):
+        check("/root/x")
+
+
+def test_a_hubs_name_is_not_downloaded_to_be_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "_from_hub", lambda *_: pytest.fail("nothing is downloaded yet"))
+    assert check("owner/name") is None
 
 
 @pytest.mark.parametrize("name", ["no-such-model", "folder/none.gguf", "/none/at/all", ""])
 def test_unknown_models_list_what_there_is(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ModelError, match=r"no model at .*whisper-tiny\.en"):
-        resolve(name)
+    for find in (resolve, check):
+        with pytest.raises(ModelError, match=r"no model at .*whisper-tiny\.en"):
+            find(name)
 
 
 def test_hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

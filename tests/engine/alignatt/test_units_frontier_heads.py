@@ -86,6 +86,38 @@ def test_heads_of_another_model_are_refused() -> None:
         head_set_from_json(good(), "x.json").check_model("other", 28, 16)
 
 
+@pytest.mark.parametrize(
+    ("of_the_set", "of_the_model", "fits"),
+    [
+        ("Gemma3ForCausalLM", "gemma3", True),
+        ("gemma3", "Gemma3ForConditionalGeneration", True),
+        ("Gemma4ForConditionalGeneration", "Gemma4TextConfig", True),
+        ("Gemma4ForConditionalGeneration", "Gemma4UnifiedForConditionalGeneration", True),
+        ("Qwen3ForCausalLM", "Qwen3Config", True),
+        ("Gemma3ForCausalLM", "", True),
+        ("", "gemma3", True),
+        ("Gemma3ForCausalLM", "Gemma3nForCausalLM", False),
+        ("Qwen3ForCausalLM", "Qwen2ForCausalLM", False),
+        ("Qwen3ForCausalLM", "qwen3moe", False),
+        ("gemma3", "LlamaForCausalLM", False),
+    ],
+)
+def test_heads_of_another_architecture_are_refused(of_the_set: str, of_the_model: str, fits: bool) -> None:
+    heads = head_set_from_json({**good(), "architecture": of_the_set}, "x.json")
+    if fits:
+        heads.check_model("other", 18, 4, of_the_model)
+        return
+    with pytest.raises(HeadSetError, match=f"for the architecture {of_the_set}, but other is {of_the_model}: name"):
+        heads.check_model("other", 18, 4, of_the_model)
+
+
+def test_heads_of_another_model_of_the_same_shape_are_said() -> None:
+    heads = head_set_from_json({**good(), "model": "qwen3-1.7b"}, "x.json")
+    for same in ("qwen3-1.7b", "Qwen/Qwen3-1.7B", "/models/Qwen3-1.7B-Q8_0.gguf", "hub/models--Qwen--Qwen3-1.7B/abc"):
+        assert heads.doubt(same) == ""
+    assert heads.doubt("Qwen/Qwen3-0.6B").startswith("The heads were found in qwen3-1.7b and are used with Qwen3-0.6B:")
+
+
 def test_directions_without_a_set_use_the_shared_heads_and_say_so(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     folder.mkdir()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ def test_a_preset_becomes_a_warm_translator(heads_elsewhere: Path, caplog: pytes
         translator = create(laptop(), told)
     try:
         assert "No head set for en-de: using the shared heads of gemma-3-270m." in caplog.text
+        assert translator.health.heads_note == "No head set for en-de: using the shared heads of gemma-3-270m."
         assert translator.health.self_test == "passed"
         assert translator.head_set_name == "gemma-3-270m/shared"  # type: ignore[attr-defined]
         assert translator.heads == ((13, 3), (11, 2), (11, 3), (12, 1))  # type: ignore[attr-defined]
@@ -64,6 +66,20 @@ def test_heads_of_another_model_are_refused(heads_elsewhere: Path) -> None:
     change(heads_elsewhere, layers=28, query_heads=16, model="qwen3-1.7b")
     with pytest.raises(HeadSetError, match="28 layers of 16 heads"):
         create(laptop())
+
+
+@pytest.mark.models
+def test_heads_of_another_architecture_are_refused(heads_elsewhere: Path) -> None:
+    change(heads_elsewhere, architecture="Qwen3ForCausalLM", model="qwen3-tiny")
+    with pytest.raises(HeadSetError, match="is for the architecture Qwen3ForCausalLM, but gemma-3-270m is gemma3: "):
+        create(laptop())
+
+
+def test_heads_of_another_model_of_the_same_shape_are_noted(opened: list[factory.Order], heads_elsewhere: Path) -> None:
+    own = create(laptop(adapter="", model="/models/gemma-3-270m-it.gguf")).health.heads_note
+    other = create(laptop(adapter="", model="/models/my-own.gguf")).health.heads_note
+    assert own == "No head set for en-de: using the shared heads of gemma-3-270m."
+    assert other.startswith(f"{own} The heads were found in gemma-3-270m and are used with my-own.gguf: if")
 
 
 @pytest.mark.models
@@ -190,11 +206,38 @@ def test_a_seam_of_another_translator_is_refused(kind: str, seam: str, monkeypat
         create(laptop(kind=kind, seam=seam))
 
 
-def test_a_model_that_does_not_exist() -> None:
+def check(preset: Preset) -> None:
+    factory.check_translator(preset, "en", "de")
+
+
+@pytest.mark.parametrize("look", [create, check])
+def test_a_model_that_does_not_exist(look: Callable[[Preset], object]) -> None:
     with pytest.raises(ModelError, match="no model at '/nowhere/at-all"):
-        create(laptop(model="/nowhere/at-all.gguf"))
+        look(laptop(model="/nowhere/at-all.gguf"))
 
 
-def test_heads_that_do_not_exist() -> None:
+@pytest.mark.parametrize("look", [create, check])
+def test_heads_that_do_not_exist(look: Callable[[Preset], object]) -> None:
     with pytest.raises(HeadSetError, match="no heads for nothing"):
-        create(laptop(heads="nothing"))
+        look(laptop(heads="nothing"))
+
+
+@pytest.mark.parametrize("look", [create, check])
+@pytest.mark.parametrize(
+    ("kind", "seam", "sentence"),
+    [
+        ("llamacpp", "cb_eval", "cannot be read: Is a directory"),
+        ("huggingface", "hf_qk_fast", "holds no model: there is no config.json in it"),
+    ],
+)
+def test_a_folder_that_holds_no_model(
+    look: Callable[[Preset], object], kind: str, seam: str, sentence: str, tmp_path: Path
+) -> None:
+    with pytest.raises(TranslationError, match=sentence):
+        look(laptop(kind=kind, seam=seam, model=str(tmp_path), adapter=""))
+
+
+@pytest.mark.models
+def test_a_check_loads_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(factory, "resolve", lambda *_: pytest.fail("only looked at"))
+    check(laptop())

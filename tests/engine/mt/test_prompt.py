@@ -209,6 +209,14 @@ def test_context_goes_first_and_from_its_end() -> None:
     assert "source 0." in text
 
 
+def test_a_prompt_says_how_much_of_the_context_it_lacks() -> None:
+    asked, whole = source(context=CONTEXT, history=HISTORY), tokens_of(context=CONTEXT, history=HISTORY)
+    words = len(CONTEXT.split())
+    for wanted, left_out in ((whole, 0), (whole - 5, 5), (tokens_of(history=HISTORY), words), (0, words)):
+        assert fit(FewShotLayout(), asked, by_word, wanted, 10_000)[0].context_left_out == left_out
+    assert fit(FewShotLayout(), source(history=HISTORY), by_word, 0, 10_000)[0].context_left_out == 0
+
+
 def test_then_the_oldest_history_goes() -> None:
     text = fitted(tokens_of(history=HISTORY) - 1)
     assert "Context" not in text

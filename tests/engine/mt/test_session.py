@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from engine.alignatt.draft import Draft
 from engine.alignatt.policy import Policy
 from engine.asr.contract import Word
 from engine.mt import session as session_module
-from engine.mt.contract import CaptionState, Source, TranslationError
+from engine.mt.contract import Cancel, CaptionState, Source, TranslationError
 from engine.mt.session import LocalTranslationSession, final_budget, partial_budget
 from tests.engine.mt.scripted import ScriptedTranslator
 
@@ -145,6 +146,28 @@ def test_unhealthy_capture_hands_over_to_the_fallback_policy(caplog: pytest.LogC
     assert len(said) == 1
     assert "local_agreement" in said[0]
     assert sum(reasons.NONFINITE in record.message for record in caplog.records) == 1
+
+
+def test_a_context_that_does_not_fit_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    class Small(ScriptedTranslator):
+        """Has room for so many words of source and context together."""
+
+        def draft(
+            self, session_id: str, source: Source, prefill_ids: Sequence[int], max_new_tokens: int, cancel: Cancel
+        ) -> Draft:
+            left_out = max(0, len(source.units) + len(source.context.split()) - 5)
+            return replace(
+                super().draft(session_id, source, prefill_ids, max_new_tokens, cancel), context_left_out=left_out
+            )
+
+    said: list[str] = []
+    session = make(Small(), context="a talk about dogs", on_context_cut=said.append)
+    update(session, "we")
+    assert said == []
+    for utterance_id in range(3):
+        update(session, "we all go home", utterance_id=utterance_id)
+    assert [sentence.split(": ")[1].split(";")[0] for sentence in said] == ["3 of its 4 words are left out"]
+    assert [record.getMessage() for record in caplog.records] == said
 
 
 def test_capture_that_fails_late_in_a_long_session_is_noticed_as_soon_as_early() -> None:
