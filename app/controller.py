@@ -34,6 +34,7 @@ from typing import Any, Protocol
 
 from app.engine_client import EngineClient, EngineError, EngineState
 from app.errors import UserError
+from app.notices import ENGINE, Notices
 from app.observe import Notifier
 from app.source import Feed, Source, SourceError, SourceReport
 from app.status import Phase, Status
@@ -54,7 +55,9 @@ from engine.presets import load_preset
 
 log = logging.getLogger(__name__)
 
-ORIGINS = ("source", "engine", "record", "settings", "dialogs")  # who may have something to say, in this order
+# Errors that may last: over when a translation arrives that was really made. All others tell of something that is over.
+UNTIL_TRANSLATED = ("asr_failed", "translation_failed")
+NOT_TRANSLATED = ("error", "remote:offline", "scheduler:superseded")  # reasons of captions without a new draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ class Controller:
         self._last: SessionEnded | None = None
         self._wanted = False
         self._attempt: object = None
-        self._notices: dict[str, str] = {}
+        self._notices = Notices(self._show_notices)
         self.engine.events.subscribe(self._on_event)
         self.engine.died.subscribe(self._on_death)
 
@@ -213,8 +216,8 @@ class Controller:
             await self.engine.shutdown(patience_s=0.0)  # loading cannot be interrupted otherwise
             await asyncio.gather(loading, return_exceptions=True)
         self.preset, self.configure = preset, configure
+        self._show(replace(self.status, quality=preset.quality))
         self._notices.clear()
-        self._show(replace(self.status, quality=preset.quality, notice=""))
 
     async def use_source(self, make_source: Callable[[], Source]) -> None:
         """Another source from now on; a running session is finished and goes on in a new one, one that still loads
@@ -236,6 +239,7 @@ class Controller:
         await self.engine.shutdown()
         if self._loading is not None:
             await asyncio.gather(self._loading, return_exceptions=True)
+        self._notices.clear()
         self._show(Status(Phase.OFF, quality=self.status.quality))
 
     def kill(self) -> None:
@@ -250,8 +254,9 @@ class Controller:
         return self.engine.state in (EngineState.READY, EngineState.RUNNING, EngineState.STOPPING)
 
     async def _load(self) -> Ready:
+        self._notices.begin()
         loading = Status(Phase.LOADING, "starting the engine", 0.0, quality=self.preset.quality)
-        self._show(loading)
+        self._show(replace(loading, notices=self._notices.sentences))
         try:
             await self.engine.start()
             with contextlib.suppress(EngineError):  # said as a notice; models are loaded all the same
@@ -272,7 +277,7 @@ class Controller:
 
     def _begin(self, source: Source, ready: Ready) -> None:
         session_id = str(uuid.uuid4())
-        self._notices.pop("engine", None)  # what it said of the session before
+        self._notices.begin()
         self.engine.start_session(session_id, source.live)
         self.subtitles.begin()
         self._feed = Feed(self.engine.send_audio, lambda *gap: self._record(Gap(*gap)))
@@ -290,7 +295,8 @@ class Controller:
                 ready.info,
             )
         )
-        self._show(Status(Phase.LISTENING, quality=self.status.quality, source=source.name))
+        notices = self._notices.sentences
+        self._show(Status(Phase.LISTENING, quality=self.status.quality, source=source.name, notices=notices))
         self._session = asyncio.create_task(self._run(session_id, source, self._feed))
 
     async def _run(self, session_id: str, source: Source, feed: Feed) -> SessionEnded:
@@ -305,7 +311,8 @@ class Controller:
             self._feed = self._session = None
             self._want(False)
             self.level.emit(0.0)
-            self._notices.pop("source", None)
+            self._notices.passed(ENGINE)
+            self._notices.say("source", "")
         self.subtitles.drop_held()
         ended = self._last = SessionEnded(session_id, audio_s, time.monotonic() - began_s, reason or lost)
         self._record(ended)
@@ -332,8 +339,8 @@ class Controller:
             if not playing.done():
                 playing.cancel()
                 await asyncio.wait({playing})
-                told = self._notices.get("engine")
-                raise EngineError(self.engine.reason or told or "The engine ended the session by itself.")
+                told = self._notices.of(ENGINE) or "The engine ended the session by itself."
+                raise EngineError(self.engine.reason or told)
             playing.result()
         except SourceError as error:
             return str(error)
@@ -352,15 +359,21 @@ class Controller:
         match event:
             case Loading() if self.status.phase is Phase.LOADING:
                 self._show(replace(self.status, text=event.text, progress=min(1.0, max(0.0, event.fraction))))
-            case Caption() if not self.subtitles.apply(event):
-                return
+            case Caption():
+                if not self.subtitles.apply(event):
+                    return
+                if event.reason not in NOT_TRANSLATED:
+                    self._notices.passed(ENGINE)
             case Activity() if self._feed is not None:
                 self._feed.processed(event.processed_s)
                 self._show(replace(self.status, speech=event.speech, lag_s=event.lag_s, audio_s=event.audio_s))
+            case Health(state="note"):
+                self._notices.moment(ENGINE, event.text, over=True)
             case Health():
-                self.notice("engine", "" if event.state == "ok" else event.text)
+                self._notices.health(event.component, "" if event.state == "ok" else event.text)
             case Error():
-                self.notice("engine", event.message)
+                over = self._session is None or event.code not in UNTIL_TRANSLATED
+                self._notices.moment(ENGINE, event.message, over=over)
             case Machine():
                 self.machine = event
                 self.machines.emit(event)
@@ -370,18 +383,19 @@ class Controller:
             self._record(event)
 
     def _on_report(self, report: SourceReport) -> None:
-        self._notices["source"] = report.trouble
-        status = replace(self.status, source=report.name, lost=report.lost, overflows=report.overflows)
-        self._show(replace(status, notice=self._all_notices))
+        self._show(replace(self.status, source=report.name, lost=report.lost, overflows=report.overflows))
+        self._notices.say("source", report.trouble)
 
     def notice(self, origin: str, sentence: str) -> None:
-        """Show what is not well, by who says it; "" takes it back."""
-        self._notices[origin] = sentence
-        self._show(replace(self.status, notice=self._all_notices))
+        """Show what is not well, by who says it (see `Notices`); "" takes it back."""
+        self._notices.say(origin, sentence)
 
-    @property
-    def _all_notices(self) -> str:
-        return " ".join(filter(None, (self._notices.get(origin, "") for origin in ORIGINS)))
+    def tell(self, sentence: str) -> None:
+        """Show for a while what a dialog could not do."""
+        self._notices.moment("dialogs", sentence, over=True)
+
+    def _show_notices(self) -> None:
+        self._show(replace(self.status, notices=self._notices.sentences))
 
     def _on_death(self, reason: str) -> None:
         self._show(replace(self.status, phase=Phase.ENGINE_STOPPED, text=reason, progress=None, speech=False))

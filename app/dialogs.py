@@ -55,7 +55,7 @@ class Dialogs:
         self.check = MicrophoneCheck(lambda key: MicrophoneSource(key))
         self.downloads = Downloads()
         self._parent, self._controller, self._settings, self._open_look = parent, controller, settings, open_look
-        self._tasks = Tasks(lambda sentence: controller.notice("dialogs", sentence))
+        self._tasks = Tasks(controller.tell)
         self._own_level = self._choosing = False
         self._unsubscribe = [
             controller.machines.subscribe(lambda _: self._refresh_cards()),
@@ -131,7 +131,7 @@ class Dialogs:
         try:
             self._controller.engine.download(action)
         except UserError as error:
-            self._controller.notice("dialogs", str(error))
+            self._controller.tell(str(error))
 
     async def _use(self, choice: PresetChoice) -> None:
         kept, self._choosing = self._settings.value, True

@@ -100,7 +100,7 @@ class Main:
             self.window,
             self.records.transcript,
             self.settings,
-            lambda sentence: self.controller.notice("dialogs", sentence),
+            lambda sentence: self.controller.tell(sentence),
         )
         self._tasks: set[asyncio.Task[None]] = set()
         self._leaving = asyncio.Event()

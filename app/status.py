@@ -32,8 +32,8 @@ class Status:
 
     `lag_s`: how far the newest stable text is behind the newest speech. `audio_s`: audio received in this session.
     `wanted`: a session runs or will begin as soon as the models are there. `quality`: a label that goes wherever
-    translations are shown ("demo quality"), or "". `notice`: a sentence or more on what is not well but does not stop
-    the session, or "". `source`: the microphone or file in use; `lost`: it delivers nothing and is looked for;
+    translations are shown ("demo quality"), or "". `notices`: sentences on what is not well but does not stop the
+    session. `source`: the microphone or file in use; `lost`: it delivers nothing and is looked for;
     `overflows`: how often the sound system lost audio in this session.
     """
 
@@ -45,10 +45,15 @@ class Status:
     audio_s: float = 0.0
     wanted: bool = False
     quality: str = ""
-    notice: str = ""
+    notices: tuple[str, ...] = ()
     source: str = ""
     lost: bool = False
     overflows: int = 0
+
+    @property
+    def notice(self) -> str:
+        """All notices one behind the other, or ""."""
+        return " ".join(self.notices)
 
     @property
     def can_restart(self) -> bool:

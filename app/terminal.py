@@ -73,10 +73,10 @@ class TerminalView:
 
     def status(self, status: Status) -> None:
         """The state has changed."""
-        notice_is_new = status.notice and status.notice != self._status.notice
-        self._status = status
-        if notice_is_new:
-            self.say(status.notice)
+        before, self._status = self._status.notices, status
+        for notice in status.notices:
+            if notice not in before:
+                self.say(notice)
         if self._live:
             self._refresh()
         elif status.phase in (Phase.LOADING, Phase.READY, Phase.STOPPING, Phase.SOURCE_LOST):

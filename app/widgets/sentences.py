@@ -68,6 +68,20 @@ _LISTED: tuple[object, ...] = (
     QT_TRANSLATE_NOOP("Sentences", "Warming up {name}"),
     QT_TRANSLATE_NOOP("Sentences", "{name} is ready"),
     QT_TRANSLATE_NOOP("Sentences", "connecting to the MT server"),
+    QT_TRANSLATE_NOOP("Sentences", "A moment of audio could not be processed and was left out."),
+    QT_TRANSLATE_NOOP("Sentences", "A moment of speech could not be recognised and was left out."),
+    QT_TRANSLATE_NOOP("Sentences", "A piece of the translation failed; the log has the details."),
+    QT_TRANSLATE_NOOP("Sentences", "No head set for {direction}: using the shared heads of {model}."),
+    QT_TRANSLATE_NOOP(
+        "Sentences",
+        "The heads were found in {model} and are used with {name}: if that is another model, find its own with "
+        "`surtitle calibrate`.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Sentences",
+        "The context is too long for the translator's prompt: {left_out} of its {words} words are left out; shorten "
+        "it, or set a larger translator.context_tokens.",
+    ),
 )
 SENTENCES = tuple(str(sentence) for sentence in _LISTED)
 

@@ -92,11 +92,11 @@ class StateBar(QWidget):
         self._status = status
         trouble = status.phase in TROUBLE
         _say(self.state, state_line(status), self._look.warning if trouble else self._look.quiet)
-        _say(self.notice, say(status.notice), self._look.warning)
+        _say(self.notice, " ".join(map(say, status.notices)), self._look.warning)
         _say(self.quality, say(status.quality), self._look.quiet)
         self.state.setMinimumWidth(TROUBLE_WIDTH if trouble else STATE_WIDTH)
-        self.sign.setVisible(trouble or bool(status.notice))
-        self.notice.setVisible(bool(status.notice) and not trouble)
+        self.sign.setVisible(trouble or bool(status.notices))
+        self.notice.setVisible(bool(status.notices) and not trouble)
         self.quality.setVisible(bool(status.quality))
         self.meter.setVisible(status.phase is Phase.LISTENING)
         self.again.setVisible(status.can_restart)

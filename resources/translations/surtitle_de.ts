@@ -1078,6 +1078,30 @@
         <source>connecting to the MT server</source>
         <translation>Verbindung zum Übersetzungsserver</translation>
     </message>
+    <message>
+        <source>A moment of audio could not be processed and was left out.</source>
+        <translation>Ein Moment des Tons konnte nicht verarbeitet werden und wurde ausgelassen.</translation>
+    </message>
+    <message>
+        <source>A moment of speech could not be recognised and was left out.</source>
+        <translation>Ein Moment der Rede konnte nicht erkannt werden und wurde ausgelassen.</translation>
+    </message>
+    <message>
+        <source>A piece of the translation failed; the log has the details.</source>
+        <translation>Ein Stück der Übersetzung ist misslungen; Einzelheiten stehen im Protokoll.</translation>
+    </message>
+    <message>
+        <source>No head set for {direction}: using the shared heads of {model}.</source>
+        <translation>Für {direction} gibt es keine eigenen Köpfe: Die gemeinsamen von {model} werden verwendet.</translation>
+    </message>
+    <message>
+        <source>The heads were found in {model} and are used with {name}: if that is another model, find its own with `surtitle calibrate`.</source>
+        <translation>Die Köpfe wurden in {model} gefunden und werden mit {name} verwendet: Ist das ein anderes Modell, dessen eigene mit `surtitle calibrate` suchen.</translation>
+    </message>
+    <message>
+        <source>The context is too long for the translator&apos;s prompt: {left_out} of its {words} words are left out; shorten it, or set a larger translator.context_tokens.</source>
+        <translation>Der Kontext ist zu lang für die Eingabe des Übersetzers: {left_out} seiner {words} Wörter bleiben weg; ihn kürzen oder translator.context_tokens höher setzen.</translation>
+    </message>
 </context>
 <context>
     <name>Settings</name>

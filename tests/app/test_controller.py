@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from app.playback import FileSource
 from app.source import Feed, Source, SourceError
 from app.status import Phase, Status
 from app.subtitles import Line
-from engine.messages import Caption, Configure, Stopped
+from engine.messages import Activity, Caption, Configure, Error, Health, Stopped
 from engine.presets import PresetError
+from tests.app.captions import caption
 from tests.app.helpers import client, configure, gone, tone, until
 
 
@@ -327,6 +329,51 @@ def test_what_is_not_well_is_noticed(tmp_path: Path) -> None:
     play(lambda: FileSource(path, fast=True), scenario, error_at=2)
     assert "One update failed and was left out." in notices
     assert "Attention rows are missing; text is released more slowly." in notices
+
+
+def test_an_error_of_a_moment_goes_and_what_lasts_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.notices.MOMENT_S", 0.05)
+    path = tone(tmp_path / "talk.wav", 2.0)
+
+    async def scenario(controller: Controller) -> None:
+        await controller.start()
+        await controller.finished()
+        lasting = "Attention rows are missing; text is released more slowly."
+        await until(lambda: controller.status.notices == (lasting,))
+
+    play(lambda: FileSource(path, fast=True), scenario, error_at=2)
+
+
+def test_a_translation_that_failed_is_said_until_one_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.notices.MOMENT_S", 0.05)
+    failed = Error("translation_failed", "The model is out of order.")
+
+    async def scenario(controller: Controller) -> None:
+        await controller.start()
+        say = controller.engine.events.emit
+        say(failed)
+        say(replace(caption(0, "", "Good morning"), reason="error"))
+        say(Activity(3.0, 3.0, speech=True, lag_s=0.0))
+        await asyncio.sleep(0.2)
+        assert controller.status.notices == (failed.message,)
+        say(caption(0, "Guten", "Good morning"))
+        await until(lambda: controller.status.notices == ())
+
+    play(Endless, scenario)
+
+
+def test_what_is_worth_knowing_is_shown_once_and_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.notices.MOMENT_S", 0.05)
+    memory, note = Memory(), Health("heads", "note", "The shared heads are used.")
+
+    async def scenario(controller: Controller) -> None:
+        await controller.start()
+        controller.engine.events.emit(note)
+        assert controller.status.notices == (note.text,)
+        await until(lambda: controller.status.notices == ())
+
+    play(Endless, scenario, [memory])
+    assert note in memory.events
 
 
 def test_a_session_that_cannot_begin_is_over_at_once_and_says_why() -> None:

@@ -19,7 +19,7 @@ def show(out: io.StringIO, err: io.StringIO, *captions: object) -> None:
     subtitles.changed.subscribe(view.line)
     with view:
         view.status(Status(Phase.LOADING, "the recogniser", 0.25))
-        view.status(Status(Phase.LISTENING, audio_s=61.0, quality="demo quality", notice="The disk is full."))
+        view.status(Status(Phase.LISTENING, audio_s=61.0, quality="demo quality", notices=("The disk is full.",)))
         for item in captions:
             subtitles.apply(item)  # type: ignore[arg-type]
 
@@ -36,6 +36,14 @@ def test_a_pipe_gets_each_translation_once_and_nothing_else() -> None:
     show(out, err, *CAPTIONS, caption(2, "", "Hm", final=True))
     assert out.getvalue() == "Guten Morgen.\n[b]Wie\n"
     assert err.getvalue() == "Loading: the recogniser\nThe disk is full.\n"
+
+
+def test_a_notice_is_said_once_however_often_others_come_and_go() -> None:
+    err = io.StringIO()
+    with TerminalView(io.StringIO(), err) as view:
+        for notices in (("A.",), ("A.", "B."), ("B.",), (), ("B.", "C.")):
+            view.status(Status(Phase.LISTENING, notices=notices))
+    assert err.getvalue() == "A.\nB.\nC.\n"
 
 
 def test_a_long_translation_stays_one_line_in_a_pipe() -> None:

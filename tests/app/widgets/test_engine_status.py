@@ -140,7 +140,7 @@ def test_diagnostics_hold_what_matters_and_nothing_that_was_said(
     controller.engine.events.emit(Caption(0, "Geheimnis", "", "secret", "", None, False, "t", 0, 1, 1, 1, {"mt_ms": 9}))
     show(controller, Status(Phase.LISTENING))
     controller.engine.events.emit(Health("translator", "fallback_policy", "Rows are missing."))
-    show(controller, Status(Phase.LISTENING, notice="Look out."))
+    show(controller, Status(Phase.LISTENING, notices=("Look out.",)))
     dialog.copy.click()
     text = QGuiApplication.clipboard().text()
     assert text == diagnostics(report)

@@ -103,7 +103,7 @@ def test_markup_in_state_and_subtitles_stays_text(window: SubtitleWindow, subtit
 def test_long_words_do_not_widen_the_window(window: SubtitleWindow, subtitles: Subtitles, qtbot: QtBot) -> None:
     width = window.width()
     subtitles.apply(caption(0, "x" * 300))
-    window.show_status(Status(Phase.FAILED, "y" * 300, notice="z" * 300))
+    window.show_status(Status(Phase.FAILED, "y" * 300, notices=("z" * 300,)))
     qtbot.wait(1)
     assert window.width() == width
     assert "".join(window.view.text()) in "x" * 300
@@ -119,7 +119,7 @@ def test_every_state_is_shown(window: SubtitleWindow) -> None:
     assert bar.button.text() == "Stop"
     window.show_status(Status(Phase.READY))
     assert (bar.state.text(), bar.button.text(), bar.progress.isVisible()) == ("Ready", "Start", False)
-    window.show_status(Status(Phase.LISTENING, speech=True, wanted=True, notice="Rows are missing."))
+    window.show_status(Status(Phase.LISTENING, speech=True, wanted=True, notices=("Rows are missing.",)))
     assert (bar.state.text(), bar.button.text(), bar.meter.isVisible()) == ("Speech", "Stop", True)
     assert bar.notice.isVisible()
     window.show_status(Status(Phase.LISTENING, speech=True, lag_s=4.2, wanted=True))
