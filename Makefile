@@ -4,6 +4,7 @@
 # make test   check, then every test
 # make translations  texts of the interface: new ones into resources/translations/*.ts, compiled into *.qm
 #             (make translations LANGUAGE=fr begins a new language)
+# make screenshots  the pictures of README, of the real program on a screen of its own
 # make deb    a Debian package into dist/ (make deb PYTHON=/usr/bin/python3 where another Python comes first)
 # make release  wheel, source archive, Debian package, bill of materials and checksums into dist/
 # make test-packages  release, then each of them installed and used in a clean place (Debian, root, minutes)
@@ -30,7 +31,7 @@ EXPORTS := out/demo.txt out/demo.srt out/demo.vtt out/demo.jsonl
 
 # Stamps and apt follow one another.
 .NOTPARALLEL:
-.PHONY: help demo run test check translations deb release test-packages system-run system-test system-packages clean distclean
+.PHONY: help demo run test check translations screenshots deb release test-packages system-run system-test system-packages clean distclean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -55,6 +56,9 @@ test: system-test check
 translations: $(VENV)/.dev
 	@packaging/translations.sh update $(LANGUAGE)
 	@packaging/translations.sh compile
+
+screenshots: system-test $(VENV)/.dev
+	$(BIN)/python -m tests.e2e.screenshots
 
 deb: $(VENV)/.python
 	@$(BIN)/python packaging/deb/build.py
