@@ -49,6 +49,7 @@ from engine.session import SpeakerSession
 logger = logging.getLogger("surtitle.engine")
 
 Emit = Callable[[Event], None]
+Progress = Callable[[float, str], None]
 LIBRARIES = (
     "faster-whisper",
     "ctranslate2",
@@ -170,14 +171,13 @@ class Host:
             check_translator(preset, command.source_lang, command.target_lang)
         self._free()
         emit = self._emit
-        recogniser = create_recogniser(
+        recogniser = self._open_recogniser(
             preset,
-            command.source_lang,
+            command,
             lambda fraction, text: emit(Loading("recogniser", fraction / 2, text)),
-            command.context,
         )
         try:
-            translator = _open_translator(
+            translator = self._open_translator(
                 preset,
                 command,
                 lambda fraction, text: emit(Loading("translator", 0.5 + fraction / 2, text)),
@@ -189,6 +189,15 @@ class Host:
         info = {**session_info(self._models), "load_s": round(time.monotonic() - started, 3)}
         logger.info("ready after %.1f s: %s", info["load_s"], info)
         emit(Ready(preset.id, command.source_lang, command.target_lang, info))
+
+    def _open_recogniser(self, preset: Preset, command: Configure, progress: Progress) -> Recogniser:
+        return create_recogniser(preset, command.source_lang, progress, command.context)
+
+    def _open_translator(self, preset: Preset, command: Configure, progress: Progress) -> Translator | RemoteServer:
+        if preset.translator.kind != "remote":
+            return create_translator(preset, command.source_lang, command.target_lang, progress)
+        progress(0.0, "connecting to the MT server")
+        return RemoteServer(preset, command.source_lang, command.target_lang)
 
     def _free(self) -> None:
         models, self._models = self._models, None
@@ -251,15 +260,6 @@ class Host:
             on_unhealthy=lambda text: self._emit(Health("translator", "fallback_policy", text)),
             on_context_cut=lambda text: self._emit(Health("context", "context_cut", text)),
         )
-
-
-def _open_translator(
-    preset: Preset, command: Configure, progress: Callable[[float, str], None]
-) -> Translator | RemoteServer:
-    if preset.translator.kind != "remote":
-        return create_translator(preset, command.source_lang, command.target_lang, progress)
-    progress(0.0, "connecting to the MT server")
-    return RemoteServer(preset, command.source_lang, command.target_lang)
 
 
 def session_info(models: Models) -> dict[str, Any]:
