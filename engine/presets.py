@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from engine.alignatt.policy import Policy
 
@@ -19,6 +20,12 @@ LANGUAGE_NAMES = {
     "it": "Italian",
     "zh": "Chinese",
 }
+
+
+Part = Literal["recogniser", "translator"]
+
+# GPU memory that a process takes before it has a model: CUDA context, kernels of the libraries.
+CONTEXT_GIB = 0.6
 
 
 class PresetError(Exception):
@@ -87,14 +94,22 @@ class TranslatorPreset(_Strict):
 
 
 class MemoryPreset(_Strict):
-    """GPU memory given to each engine, in GiB; 0 on the CPU."""
+    """GPU memory of each engine, in GiB; 0 on the CPU, and to leave the share to vLLM. The first two are of the kind
+    `qwen`: the recogniser and its aligner."""
 
     asr: float = Field(default=0.0, ge=0)
+    aligner: float = Field(default=0.0, ge=0)
     mt: float = Field(default=0.0, ge=0)
+
+    @model_validator(mode="after")
+    def _both(self) -> Self:
+        if bool(self.asr) != bool(self.aligner):
+            raise PydanticCustomError("split", "asr and aligner are given together")
+        return self
 
 
 class NeedsPreset(_Strict):
-    """What the preset asks of a machine."""
+    """What the preset asks of a machine. `licences`: those that a person has to accept."""
 
     gpu_gib: float = Field(default=0.0, ge=0)
     ram_gib: float = Field(default=0.0, ge=0)
@@ -103,7 +118,10 @@ class NeedsPreset(_Strict):
 
 
 class Preset(_Strict):
-    """One validated preset. `pairs` are (source, target) language codes."""
+    """One validated preset. `pairs` are (source, target) language codes.
+
+    `memory_gib`: all that an engine takes on a GPU but its CUDA context. `kv_cache_gib`: of that, keys and values.
+    """
 
     id: str
     title: str
@@ -114,13 +132,45 @@ class Preset(_Strict):
     translator: TranslatorPreset
     policy: Policy = Policy()
     memory_gib: MemoryPreset = MemoryPreset()
+    kv_cache_gib: MemoryPreset = MemoryPreset()
     needs: NeedsPreset = NeedsPreset()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that run on this machine."""
+        own = (self.recogniser.model, self.recogniser.aligner)
+        return tuple(filter(None, own if self.translator.kind == "remote" else (*own, self.translator.model)))
+
+    @property
+    def uses_vllm(self) -> bool:
+        """Whether any of its engines is vLLM's."""
+        return self.part_uses_vllm("recogniser") or self.part_uses_vllm("translator")
+
+    @property
+    def gpu_gib(self) -> float:
+        """Free GPU memory that the whole preset needs, in GiB; 0 when it needs no GPU."""
+        split = self.memory_gib
+        return max(self.needs.gpu_gib, _with_contexts(split.asr, split.aligner, split.mt))
+
+    def part_uses_vllm(self, part: Part) -> bool:
+        """Whether the recogniser or the translator is vLLM's."""
+        return self.recogniser.kind == "qwen" if part == "recogniser" else self.translator.kind == "vllm"
+
+    def part_gpu_gib(self, part: Part) -> float:
+        """Free GPU memory that the recogniser with its aligner, or the translator needs, in GiB."""
+        split = self.memory_gib
+        return _with_contexts(split.asr, split.aligner) if part == "recogniser" else _with_contexts(split.mt)
 
     def check_pair(self, source: str, target: str) -> None:
         """Raises `PresetError` when the preset does not translate this pair."""
         if (source, target) not in self.pairs:
             offered = ", ".join(f"{a}-{b}" for a, b in self.pairs)
             raise PresetError(f"Preset '{self.id}' does not translate {source}-{target}; it offers {offered}.")
+
+
+def _with_contexts(*engines_gib: float) -> float:
+    taken = [gib for gib in engines_gib if gib]
+    return sum(taken) + CONTEXT_GIB * len(taken)
 
 
 def preset_ids() -> list[str]:

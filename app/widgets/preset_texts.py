@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QT_TRANSLATE_NOOP
 
 from app.downloads import Download
@@ -24,6 +26,21 @@ _LISTED: tuple[object, ...] = (
         "PresetNames", "Recognises speech on this machine and has an MT server, here or on another host, translate it."
     ),
     QT_TRANSLATE_NOOP("PresetNames", "Runs on two CPU cores without a GPU, from models that come with the program."),
+    QT_TRANSLATE_NOOP("PresetNames", "Gemma, low latency"),
+    QT_TRANSLATE_NOOP("PresetNames", "Gemma, high latency"),
+    QT_TRANSLATE_NOOP("PresetNames", "Qwen, low latency"),
+    QT_TRANSLATE_NOOP(
+        "PresetNames",
+        "Qwen3-ASR and Gemma 4 E4B beside each other on one GPU of 40 GB, a look at new speech every 0.85 s.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "PresetNames",
+        "Qwen3-ASR and Gemma 4 E4B beside each other on one GPU of 40 GB, a look at new speech every 1.5 s.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "PresetNames",
+        "Qwen3-ASR and Qwen3 1.7B beside each other on one GPU of 16 GB, a look at new speech every 0.85 s.",
+    ),
 )
 SLOW_S = 10.0  # nobody follows a talk so far behind
 # Where the terms of a licence stand; any other is shown by its name only.
@@ -53,7 +70,7 @@ def need_text(need: Need) -> str:
     """What is needed, and what is here."""
     match need.kind:
         case "gpu":
-            head = fill(translate("Presets", "{size:.0f} GB of GPU memory"), size=need.needed_gib)
+            head = fill(translate("Presets", "{size:.0f} GB of GPU memory"), size=math.ceil(need.needed_gib))
         case "memory":
             head = fill(translate("Presets", "{size:.1f} GB of memory"), size=need.needed_gib)
         case _:
@@ -63,7 +80,7 @@ def need_text(need: Need) -> str:
     if need.kind == GPU and not need.name:
         here = translate("Presets", "there is no GPU here")
     elif need.kind == GPU:
-        here = fill(translate("Presets", "{name}: {size:.0f} GB free"), name=need.name, size=need.here_gib)
+        here = fill(translate("Presets", "{name}: {size:.0f} GB free"), name=need.name, size=math.floor(need.here_gib))
     elif need.kind == MEMORY:
         here = fill(translate("Presets", "here: {size:.1f} GB"), size=need.here_gib)
     else:
@@ -94,8 +111,13 @@ def reason_text(card: PresetCard) -> str:
     """Why a preset cannot be used here: one sentence, or ""."""
     for need in card.unmet:
         values = {"needed": need.needed_gib, "here": need.here_gib or 0.0, "name": need.name}
+        if need.kind == GPU:  # whole numbers on the safe side, so that they show the difference
+            values |= {"needed": math.ceil(need.needed_gib), "here": math.floor(need.here_gib or 0.0)}
         if need.kind == GPU and not need.name:
             return fill(translate("Presets", "It needs a GPU with {needed:.0f} GB, and there is none here."), **values)
+        if need.kind == GPU and need.total_gib is not None and need.total_gib < need.needed_gib:
+            text = translate("Presets", "It needs {needed:.0f} GB of GPU memory; {name} has {here:.0f} GB free.")
+            return fill(text, **values)
         if need.kind == GPU:
             return fill(
                 translate(
@@ -119,6 +141,11 @@ def reason_text(card: PresetCard) -> str:
             translate("Presets", "The weights of {name} are not installed: run `make run`, which brings them."),
             name=weights.name,
         )
+    if card.library:
+        text = translate(
+            "Presets", "It needs {name}, which is not installed: run `surtitle setup --gpu` in a terminal."
+        )
+        return fill(text, name=card.library)
     return ""
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from engine import fitting
 from engine.alignatt.heads import HeadSet, load_head_set
 from engine.models import cache_folder, checksum, resolve
 from engine.models import check as check_model
@@ -21,6 +22,9 @@ logger = logging.getLogger("surtitle.mt")
 
 # Shares of the progress bar: weights may have to be put together, the rest takes under a second.
 _WEIGHTS, _LOADED = 0.6, 0.9
+
+# vLLM's own choice follows the device, and what a step takes of its memory follows this.
+VLLM_BATCH_TOKENS = 4096
 
 _LATIN_SCRIPT = {"cs", "de", "en", "es", "fr", "it"}
 
@@ -278,6 +282,9 @@ def _made_ready(order: Order, translator: _Local) -> Translator:
     """The translator, once its model fits the head set and its fixed prompt is computed; otherwise it is closed."""
     try:
         name = Path(order.preset.translator.model).name
+        kv_cache_gib=order.preset.kv_cache_gib.mt,
+        own_process=True,  # the recogniser's engines, and this process's threads, stay out of its way
+        vllm={"max_num_batched_tokens": VLLM_BATCH_TOKENS},
         order.head_set.check_model(name, *translator.geometry, translator.architecture)
         _compare_layouts(order.head_set, translator.layout_id)
         translator.warm_up(order.source_lang, order.target_lang)

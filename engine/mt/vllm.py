@@ -21,20 +21,20 @@ from engine.capture.modes import DEFAULT_CUDAGRAPH_MODE, DEFAULT_ENFORCE_EAGER
 from engine.capture.request import RowRequest
 from engine.capture.settings import EngineSettings
 from engine.capture.start import start
+from engine.fitting import advice
 from engine.mt.contract import Cancel, CaptureHealth, Progress, Source, TranslationError
 from engine.mt.drafting import Generated, Prepared, as_draft, next_token, no_draft, prepare
 from engine.mt.hf_tokens import HfTokens
 from engine.mt.prompt import PromptLayout, layout_of
 from engine.mt.rows import stack_rows, unit_masses
-from engine.presets import load_preset, preset_ids
 
 
 class VllmTranslator:
     """`Translator` over a local folder of transformers, or a GGUF file (converted once into `cache`).
 
     `heads`: (layer, head)s whose mean is a token's row, None for every head. `query_row`: "predicting" or "own", see
-    `HeadSet`. `memory_gib`: GPU memory of the whole translator, 0 for vLLM's own share; `vllm`: further arguments of
-    vLLM. Sessions run side by side, up to `sessions` in one batch. Raises `TranslationError`.
+    `HeadSet`. `memory_gib`, `kv_cache_gib`, `own_process`: see `EngineSettings`; `vllm`: further arguments of vLLM.
+    Sessions run side by side, up to `sessions` in one batch. Raises `TranslationError`.
     """
 
     supports_shared_kv = True  # keys are read where the engine's own attention reads them
@@ -203,9 +203,7 @@ def _start(settings: EngineSettings, progress: Progress | None) -> CaptureEngine
     try:
         return start(settings, progress)
     except MemoryShort as error:
-        fitting = [name for name in preset_ids() if load_preset(name).needs.gpu_gib <= error.free_gib]
-        advice = f" The preset '{fitting[-1]}' fits." if fitting else ""
-        raise TranslationError(f"{error}{advice}") from error
+        raise TranslationError(f"{str(error).rstrip('.')}: {advice(error.free_gib)}.") from error
     except CaptureError as error:
         raise TranslationError(str(error)) from error
 

@@ -645,6 +645,30 @@
         <source>Runs on two CPU cores without a GPU, from models that come with the program.</source>
         <translation>Läuft auf zwei CPU-Kernen ohne GPU, mit Modellen, die das Programm mitbringt.</translation>
     </message>
+    <message>
+        <source>Gemma, low latency</source>
+        <translation>Gemma, geringe Verzögerung</translation>
+    </message>
+    <message>
+        <source>Gemma, high latency</source>
+        <translation>Gemma, größere Verzögerung</translation>
+    </message>
+    <message>
+        <source>Qwen, low latency</source>
+        <translation>Qwen, geringe Verzögerung</translation>
+    </message>
+    <message>
+        <source>Qwen3-ASR and Gemma 4 E4B beside each other on one GPU of 40 GB, a look at new speech every 0.85 s.</source>
+        <translation>Qwen3-ASR und Gemma 4 E4B nebeneinander auf einer GPU mit 40 GB; neu Gesprochenes wird alle 0,85 s angesehen.</translation>
+    </message>
+    <message>
+        <source>Qwen3-ASR and Gemma 4 E4B beside each other on one GPU of 40 GB, a look at new speech every 1.5 s.</source>
+        <translation>Qwen3-ASR und Gemma 4 E4B nebeneinander auf einer GPU mit 40 GB; neu Gesprochenes wird alle 1,5 s angesehen.</translation>
+    </message>
+    <message>
+        <source>Qwen3-ASR and Qwen3 1.7B beside each other on one GPU of 16 GB, a look at new speech every 0.85 s.</source>
+        <translation>Qwen3-ASR und Qwen3 1.7B nebeneinander auf einer GPU mit 16 GB; neu Gesprochenes wird alle 0,85 s angesehen.</translation>
+    </message>
 </context>
 <context>
     <name>Presets</name>
@@ -721,6 +745,10 @@
         <translation>Braucht eine GPU mit {needed:.0f} GB; hier gibt es keine.</translation>
     </message>
     <message>
+        <source>It needs {needed:.0f} GB of GPU memory; {name} has {here:.0f} GB free.</source>
+        <translation>Braucht {needed:.0f} GB GPU-Speicher; auf {name} sind {here:.0f} GB frei.</translation>
+    </message>
+    <message>
         <source>It needs {needed:.0f} GB of GPU memory; {name} has {here:.0f} GB free. Close what uses it.</source>
         <translation>Braucht {needed:.0f} GB GPU-Speicher; auf {name} sind {here:.0f} GB frei. Schließen, was ihn belegt.</translation>
     </message>
@@ -739,6 +767,10 @@
     <message>
         <source>The weights of {name} are not installed: run `make run`, which brings them.</source>
         <translation>Die Gewichte von {name} sind nicht installiert: `make run` holt sie.</translation>
+    </message>
+    <message>
+        <source>It needs {name}, which is not installed: run `surtitle setup --gpu` in a terminal.</source>
+        <translation>Braucht {name}, das nicht installiert ist: im Terminal `surtitle setup --gpu` ausführen.</translation>
     </message>
     <message>
         <source>Not measured on this machine yet: its speed is shown here after the first session.</source>

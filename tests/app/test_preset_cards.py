@@ -61,6 +61,29 @@ def test_the_largest_gpu_counts_by_what_is_free() -> None:
     assert Need(GPU, 40.0, None).met
 
 
+A100 = ("NVIDIA A100-PCIE-40GB", 40.0, 39.4)
+
+
+def gpu_machine(*gpus: tuple[str, float, float], vllm: str = "0.26.0") -> Machine:
+    return Machine("3.11", 16, 64.0, gpus, HERE, vllm)
+
+
+def test_a_preset_for_a_gpu_is_held_against_what_is_free() -> None:
+    gemma = card("gemma_low_latency", gpu_machine(("small", 8.0, 8.0), A100), free_gib=100.0)
+    assert gemma.usable
+    assert gemma.needs[0] == Need(GPU, 33.0, 39.4, A100[0], 40.0)
+    assert [weights.name for weights in gemma.weights] == list(load_preset("gemma_low_latency").models)
+    busy = card("gemma_low_latency", gpu_machine(("A100", 40.0, 20.0)), free_gib=100.0)
+    assert [need.kind for need in busy.unmet] == [GPU]
+    assert not busy.usable
+
+
+def test_vllm_that_is_not_installed_is_what_is_missing() -> None:
+    gemma = card("gemma_low_latency", gpu_machine(A100, vllm=""), free_gib=100.0)
+    assert (gemma.unmet, gemma.library, gemma.usable) == ((), "vLLM", False)
+    assert card("laptop", gpu_machine(A100, vllm="")).library == ""
+
+
 def test_own_models_take_the_place_where_they_fit(tmp_path: Path) -> None:
     model = tmp_path / "größer.gguf"
     model.touch()

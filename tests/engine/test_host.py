@@ -116,6 +116,35 @@ def codes(events: list[Event]) -> list[str]:
     return [event.code for event in events if isinstance(event, Error)]
 
 
+def test_what_does_not_fit_is_said_before_anything_is_loaded(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_module, "gpus", lambda: (("L4", 22.5, 22.1),))
+    events = engine.do(Configure("gemma_low_latency", "en", "de"))
+    assert [event.message for event in events if isinstance(event, Error)] == [
+        "gemma_low_latency needs 33 GiB of GPU memory, 22.1 GiB are free: qwen_low_latency fits."
+    ]
+    assert not [event for event in events if isinstance(event, Loading)]
+    assert engine.translators == []
+
+
+def test_a_preset_that_is_refused_leaves_what_is_loaded(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_module, "gpus", lambda: ())
+    engine.do(CONFIGURE)
+    assert codes(engine.do(Configure("gemma_low_latency", "en", "de"))) == ["ModelError"]
+    assert engine.translators[0].closed == 0
+    assert codes(engine.do(Start("a"))) == []
+    engine.finish()
+
+
+def test_memory_of_what_is_loaded_counts_as_free(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_module, "gpus", lambda: (("A100", 40.0, 6.0),))
+    engine.do(CONFIGURE)
+    (machine,) = engine.do(Probe())
+    assert machine.gpus == (("A100", 40.0, 6.0),)
+    engine.host._models.preset = host_module.load_preset("gemma_low_latency")  # type: ignore[union-attr]
+    (machine,) = engine.do(Probe())
+    assert machine.gpus == (("A100", 40.0, 39.0),)
+
+
 def test_from_probe_to_stopped(engine: Engine) -> None:
     (machine,) = engine.do(Probe())
     assert isinstance(machine, Machine)

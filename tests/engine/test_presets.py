@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from engine import presets
-from engine.presets import LANGUAGE_NAMES, PresetError, load_preset, preset_ids, resources
+from engine.alignatt.heads import load_head_set
+from engine.asr.qwen_text import ALIGNED
+from engine.presets import CONTEXT_GIB, LANGUAGE_NAMES, PresetError, load_preset, preset_ids, resources
 
 LAPTOP = (resources() / "presets" / "laptop.toml").read_text(encoding="utf-8")
 
@@ -37,6 +39,30 @@ def test_a_value_may_be_overridden_by_its_dotted_key() -> None:
     assert load_preset("laptop").recogniser.model == "whisper-tiny.en"
 
 
+@pytest.mark.parametrize("preset_id", [name for name in preset_ids() if load_preset(name).uses_vllm])
+def test_presets_for_a_gpu_have_what_vllm_needs(preset_id: str) -> None:
+    preset = load_preset(preset_id)
+    assert {source for source, _ in preset.pairs} <= ALIGNED  # words of others would have no times
+    for source, target in preset.pairs:
+        heads, _ = load_head_set(resources() / "heads" / preset.translator.heads, f"{source}-{target}")
+        assert len(heads.top(preset.policy.top_k)) == preset.policy.top_k
+        assert heads.prompt_layout == "chat-1"
+        assert heads.doubt(preset.translator.model) == ""
+    assert preset.translator.prompt == "chat"
+    assert preset.needs.gpu_gib == preset.gpu_gib
+    assert len(preset.models) == 3
+
+
+def test_what_a_preset_asks_of_a_gpu_follows_its_split() -> None:
+    preset = load_preset("qwen_low_latency", {"memory_gib.mt": 20, "needs.gpu_gib": 0})
+    assert preset.gpu_gib == pytest.approx(4 + 3.25 + 20 + 3 * CONTEXT_GIB)
+    assert preset.part_gpu_gib("translator") == pytest.approx(20 + CONTEXT_GIB)
+    assert load_preset("qwen_low_latency", {"needs.gpu_gib": 30}).gpu_gib == 30
+    assert load_preset("laptop").gpu_gib == load_preset("laptop").part_gpu_gib("recogniser") == 0
+    assert not load_preset("remote").uses_vllm
+    assert load_preset("remote").models == ("whisper-tiny.en",)
+
+
 def sentence(preset_id: str, overrides: dict[str, Any] | None = None) -> str:
     with pytest.raises(PresetError) as caught:
         load_preset(preset_id, overrides)
@@ -61,6 +87,7 @@ def sentence(preset_id: str, overrides: dict[str, Any] | None = None) -> str:
         ({"policy.unknown": 1}, "at 'policy.unknown'"),
         ({"pairs": [["en"]]}, "at 'pairs.0"),
         ({"needs.gpu_gib": -1}, "at 'needs.gpu_gib'"),
+        ({"memory_gib.asr": 4}, "at 'memory_gib': asr and aligner are given together"),
         ({"nonsense": 1}, "at 'nonsense'"),
         ({"": 1}, "at ''"),
         ({"title.long": "x"}, "'title.long' is not a preset key."),

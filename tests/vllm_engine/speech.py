@@ -26,7 +26,7 @@ def save(name: str, folder: Path) -> Any:
 
     torch.manual_seed(11)
     write(name, folder)
-    settings = _settings(name)
+    settings = settings_of(name)
     if SHAPES[name].classes:
         settings.num_labels = SHAPES[name].classes
         model = transformers.Qwen3ASRForTokenClassification(settings)
@@ -52,7 +52,8 @@ def published(name: str) -> str:
     return next((new + name[len(old) :] for old, new in NAMES if name.startswith(old)), name)
 
 
-def _settings(name: str) -> Any:
+def settings_of(name: str) -> Any:
+    """The transformers configuration of a named model."""
     import transformers
 
     shape, thinker = SHAPES[name], config(SHAPES[name])["thinker_config"]

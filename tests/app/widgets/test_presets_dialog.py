@@ -76,6 +76,50 @@ def test_a_preset_that_cannot_be_used_says_why(dialog: PresetsDialog) -> None:
     assert dialog.card.preset.id == "laptop"
 
 
+def shown(qtbot: QtBot, machine: Machine) -> PresetsDialog:
+    made = PresetsDialog()
+    qtbot.addWidget(made)
+    made.show_cards(preset_cards(machine, free_gib=100.0)[0])
+    made.show()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("gpus", "vllm", "reason"),
+    [
+        ((), "", "It needs a GPU with 33 GB, and there is none here."),
+        ((("L4", 22.5, 22.1),), "0.26.0", "It needs 33 GB of GPU memory; L4 has 22 GB free."),
+        ((("A100", 40.0, 20.9),), "0.26.0", "It needs 33 GB of GPU memory; A100 has 20 GB free. Close what uses it."),
+        (
+            (("A100", 40.0, 39.4),),
+            "",
+            "It needs vLLM, which is not installed: run `surtitle setup --gpu` in a terminal.",
+        ),
+    ],
+)
+def test_presets_for_a_gpu_are_shown_with_what_keeps_them_from_running(
+    qtbot: QtBot, gpus: tuple[tuple[str, float, float], ...], vllm: str, reason: str
+) -> None:
+    dialog = shown(qtbot, replace(MACHINE, ram_gib=64.0, gpus=gpus, vllm=vllm))
+    number = next(n for n, view in enumerate(dialog.cards) if view.card.preset.id == "gemma_low_latency")
+    assert not dialog.cards[number].radio.isEnabled()
+    assert dialog.cards[number].reason.text() == f"⚠ {reason}"
+    assert "Qwen/Qwen3-ForcedAligner-0.6B" in texts(dialog, number)
+    assert dialog.card is not None
+    assert dialog.card.preset.id == "laptop"
+
+
+def test_one_click_starts_a_preset_for_a_gpu(qtbot: QtBot) -> None:
+    dialog = shown(qtbot, replace(MACHINE, ram_gib=64.0, gpus=(("A100", 40.0, 39.4),), vllm="0.26.0"))
+    gemma = next(view for view in dialog.cards if view.card.preset.id == "gemma_low_latency")
+    assert gemma.radio.isEnabled()
+    qtbot.mouseClick(gemma, Qt.MouseButton.LeftButton)
+    assert dialog.boxes == {}  # Apache License 2.0: nothing to accept
+    with qtbot.waitSignal(dialog.chosen) as heard:
+        qtbot.mouseClick(dialog.start, Qt.MouseButton.LeftButton)
+    assert heard.args[0].preset == "gemma_low_latency"
+
+
 def test_cards_say_what_they_need_and_how_fast_they_are(dialog: PresetsDialog) -> None:
     laptop = texts(dialog, 0)
     assert "English → German, French, Spanish, Italian" in laptop

@@ -185,6 +185,7 @@ def test_an_adapter_refuses_other_weights_before_anything_is_loaded(
 
 
 def test_an_adapter_does_not_work_in_vllm(monkeypatch: pytest.MonkeyPatch, adapter: Path) -> None:
+    monkeypatch.setattr(factory.fitting, "check", lambda preset, part: None)
     monkeypatch.setattr(factory, "resolve", lambda model, progress: Path(model))
     with pytest.raises(TranslationError, match=r"'random' works in llama\.cpp and transformers, not in vLLM"):
         create(laptop(adapter=str(adapter), kind="vllm", seam="vllm_tap"))
