@@ -28,7 +28,17 @@ def test_version_licence_and_notices(dialog: AboutDialog) -> None:
     assert f"surtitle {program_version()}" in dialog.version.text()
     assert "Apache License 2.0" in dialog.text.text()
     notices = dialog.notices.toPlainText()
-    for expected in ("Gemma Terms of Use", "Whisper", "MIT", "Silero", "Qt", "LGPL", "llama.cpp"):
+    for expected in (
+        "Gemma Terms of Use",
+        "Whisper",
+        "MIT",
+        "Silero",
+        "Qt",
+        "LGPL",
+        "llama.cpp",
+        "CC BY 4.0",
+        "AlignAtt4LLM",
+    ):
         assert expected in notices
     for preset in map(load_preset, preset_ids()):
         assert all(licence in notices for licence in preset.needs.licences)
