@@ -75,6 +75,22 @@ def _gemma4(
     }
 
 
+def _wrapped(text: dict[str, Any]) -> dict[str, Any]:
+    """A Gemma 4 text model as the published checkpoints hold it: inside the multimodal class, towers beside it."""
+    return {
+        "architectures": ["Gemma4ForConditionalGeneration"],
+        "model_type": "gemma4",
+        "dtype": "bfloat16",
+        "text_config": text,
+        "vision_config": {"model_type": "gemma4_vision"},
+        "audio_config": None,
+        "tie_word_embeddings": True,
+        "pad_token_id": 0,
+        "bos_token_id": 2,
+        "eos_token_id": 1,
+    }
+
+
 def _gemma3(
     layers: int, hidden: int, inner: int, vocabulary: int, heads: int, kv_heads: int, window: int
 ) -> dict[str, Any]:
@@ -118,19 +134,28 @@ def _llama(layers: int, hidden: int, inner: int, vocabulary: int, heads: int) ->
     }
 
 
+_E4B = _gemma4(42, 18, 2560, 10240, 262144, 8, 256, 512)
+_E4B_HEADS: Heads = ((11, 3), (6, 5), (17, 3), (20, 0))  # the four best for English to German
+_MEDIUM = _gemma4(12, 5, 1280, 5120, 32768, 8, 256, 512)
+_TINY = _gemma4(12, 5, 64, 128, 4096, 4, 32, 32)
+_SHARED: Heads = ((5, 3), (3, 0), (9, 2), (11, 1))  # in the last five of twelve layers: keys of another layer
+
 ARCHITECTURES = {
-    # The four best heads for English to German, and one on a layer that shares its keys and values.
-    "gemma-4-e4b": Architecture(_gemma4(42, 18, 2560, 10240, 262144, 8, 256, 512), ((11, 3), (6, 5), (17, 3), (20, 0))),
-    "gemma-4-e4b-shared": Architecture(
-        _gemma4(42, 18, 2560, 10240, 262144, 8, 256, 512), ((11, 3), (29, 2), (30, 1), (41, 7))
-    ),
+    "gemma-4-e4b": Architecture(_E4B, _E4B_HEADS),
+    "gemma-4-e4b-shared": Architecture(_E4B, ((11, 3), (29, 2), (30, 1), (41, 7))),
+    "gemma-4-e4b-wrapped": Architecture(_wrapped(_E4B), _E4B_HEADS),
     "gemma-3-4b": Architecture(_gemma3(34, 2560, 10240, 262208, 8, 4, 1024), ((11, 2), (11, 3), (6, 4), (4, 2))),
     # For tensor parallelism: heads of both halves; the second has a single key-value head, which ranks replicate.
     "gemma-3-12b": Architecture(_gemma3(48, 3840, 15360, 262208, 16, 8, 1024), ((20, 1), (20, 9), (29, 3), (35, 14))),
     "gemma-3-1b": Architecture(_gemma3(26, 1152, 6912, 262144, 4, 1, 512), ((9, 0), (9, 3), (14, 2), (17, 1))),
     "qwen3-1.7b": Architecture(_qwen3(28, 2048, 6144, 151936, 16, 128), ((11, 13), (14, 15), (6, 12), (13, 6))),
     "llama-3.2-1b": Architecture(_llama(16, 2048, 8192, 128256, 32), ((5, 3), (8, 30), (11, 7), (12, 0))),
-    "gemma-4-tiny": Architecture(_gemma4(12, 5, 64, 128, 4096, 4, 32, 32), ((5, 3), (3, 0), (4, 2), (6, 1))),
+    # Gemma-4-E4B's heads, widths of heads and window in few layers: starts in seconds.
+    "gemma-4-medium": Architecture(_MEDIUM, _SHARED),
+    "gemma-4-medium-wrapped": Architecture(_wrapped(_MEDIUM), _SHARED),
+    "gemma-4-tiny": Architecture(_TINY, ((5, 3), (3, 0), (4, 2), (6, 1))),
+    "gemma-4-tiny-wrapped": Architecture(_wrapped(_TINY), _SHARED),
+    "gemma-3-tiny": Architecture(_gemma3(6, 64, 128, 4096, 4, 1, 32), ((1, 3), (5, 0))),
     "qwen3-tiny": Architecture(_qwen3(4, 64, 128, 4096, 4, 32), ((1, 3), (2, 0))),
     "llama-tiny": Architecture(_llama(4, 256, 256, 4096, 4), ((1, 3), (2, 0))),
 }

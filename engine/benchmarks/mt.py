@@ -9,20 +9,22 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import statistics
-import subprocess
+import os
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from engine.benchmarks import child, mt_report
 from engine.benchmarks.architectures import Heads
 from engine.benchmarks.mt_subject import BenchmarkError, Subject, bandwidth, environment, subject
 from engine.capture.guard import CaptureError
 from engine.capture.modes import DEFAULT_CUDAGRAPH_MODE, GRAPH_MODES
+from engine.capture.settings import NO_QUANTIZATION, QUANTIZATIONS
 
 SEAMS = ("hf_eager", "hf_sdpa", "hf_qk_fast", "vllm_eager", "vllm_graphs")
+RUNNERS = {"auto": "", "v1": "0", "v2": "1"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +41,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vllm", action="append", default=[], metavar="KEY=JSON", help="a further argument of vLLM's engine"
     )
+    parser.add_argument("--mt-vllm-quantization", default=NO_QUANTIZATION, choices=QUANTIZATIONS)
+    parser.add_argument(
+        "--runner",
+        choices=tuple(RUNNERS),
+        default="auto",
+        help="vLLM's model runner, by its own choice or not",
+    )
+    parser.add_argument("--backend", default="", help="vLLM's attention backend, where it is not the validated one")
+    parser.add_argument("--unvalidated", action="store_true", help="go on with what row capture was not validated with")
+    parser.add_argument("--matrix", action="store_true", help="instead: correctness over many combinations")
+    parser.add_argument("--architectures", default="", help="with --matrix: named architectures, comma between them")
+    parser.add_argument("--runners", default="", help="with --matrix: of v1, v2")
+    parser.add_argument("--backends", default="", help="with --matrix: attention backends")
+    parser.add_argument("--modes", default="", help="with --matrix: of eager, " + ", ".join(GRAPH_MODES))
+    parser.add_argument("--jobs", type=int, default=1, help="with --matrix: combinations at a time")
+    parser.add_argument("--limit-s", type=float, default=900, help="time after which one process is given up")
     parser.add_argument("--one-mode", action="store_true", help="with --tensor-parallel: leave the other modes out")
     parser.add_argument("--only-ranks", type=int, default=0, help="with --tensor-parallel: only this number of ranks")
     parser.add_argument("--repeats", type=int, default=3, help="hot repeats of the 16 prompts")
@@ -52,13 +70,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seam", choices=SEAMS, help=argparse.SUPPRESS)
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--ranks-rows", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--row", action="store_true", help=argparse.SUPPRESS)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run it. Status 2 for bad input, 1 when a seam failed."""
     try:
+        _choose_runner(args.runner)
         if args.seam:
             return _one_seam(args)
+        if args.matrix:
+            from engine.benchmarks import mt_matrix
+
+            return mt_matrix.run(args)
         if args.correctness:
             return _correctness(args)
         return _ranks(args) if args.tensor_parallel > 1 else _all_seams(args)
@@ -67,6 +91,12 @@ def run(args: argparse.Namespace) -> int:
     except ImportError as error:
         print(f"This benchmark needs {error.name}: install surtitle[gpu] or surtitle[torch].", file=sys.stderr)
     return 2
+
+
+def _choose_runner(runner: str) -> None:
+    """vLLM takes this from its environment alone; it is set before vLLM is imported, for this process and its own."""
+    if RUNNERS[runner]:
+        os.environ["VLLM_USE_V2_MODEL_RUNNER"] = RUNNERS[runner]
 
 
 def _subject(args: argparse.Namespace, folder: Path) -> Subject:
@@ -78,10 +108,15 @@ def _subject(args: argparse.Namespace, folder: Path) -> Subject:
         further = {name: json.loads(value) for name, value in (pair.split("=", 1) for pair in args.vllm)}
     except ValueError:
         raise BenchmarkError("--vllm takes KEY=JSON, for example --vllm 'quantization=\"fp8\"'.") from None
+    if args.backend:
+        further["attention_backend"] = args.backend
     if args.tensor_parallel < 1:
         raise BenchmarkError("--tensor-parallel takes the number of ranks, 1 or more.")
     chosen = subject(args.model, folder, args.device, args.dtype, heads)
-    return dataclasses.replace(chosen, tensor_parallel=args.tensor_parallel, vllm=further)
+    return dataclasses.replace(
+        chosen, tensor_parallel=args.tensor_parallel, vllm=further, quantization=args.mt_vllm_quantization,
+        unvalidated=args.unvalidated,
+    )  # fmt: skip
 
 
 def _correctness(args: argparse.Namespace) -> int:
@@ -89,23 +124,37 @@ def _correctness(args: argparse.Namespace) -> int:
 
     with tempfile.TemporaryDirectory() as folder:
         wanted = {8: args.requests, 1: args.alone}
-        report = mt_correctness.run(
-            _subject(args, Path(folder)), args.correctness, wanted, args.json, args.kv_cache_gib
-        )
+        try:
+            report = mt_correctness.run(
+                _subject(args, Path(folder)), args.correctness, wanted, args.json, args.kv_cache_gib
+            )
+        except (BenchmarkError, CaptureError) as error:
+            if not args.row:
+                raise
+            args.json.write_text(json.dumps({"refused": str(error)}), encoding="utf-8")
+            return 0
     bad = report["failed"] or mt_correctness.bad_rows(report)
     print(json.dumps({name: value for name, value in report.items() if name != "environment"}))
     return 1 if bad else 0
 
 
 def _one_seam(args: argparse.Namespace) -> int:
-    """In a process of its own: measure and write what was found."""
-    found: dict[str, Any]
+    """In a process of its own: measure and write what was found, so far and at the end."""
+    found: dict[str, Any] = {}
     chosen = _subject(args, args.work)
+
+    def save(so_far: dict[str, Any]) -> None:
+        part = args.json.with_suffix(".part")
+        part.write_text(json.dumps(so_far), encoding="utf-8")
+        part.replace(args.json)
+
     if args.ranks_rows:
         from engine.benchmarks import mt_ranks
 
         modes = _modes(args) if args.tensor_parallel > 1 else [args.mt_vllm_cudagraph_mode]
-        found = mt_ranks.measure(chosen, modes, args.repeats, args.requests, args.ranks_rows, args.capture_only)
+        found = json.loads(args.json.read_text(encoding="utf-8")) if args.json.is_file() else {}
+        only, rows = args.capture_only, args.ranks_rows
+        found = mt_ranks.measure(chosen, modes, args.repeats, args.requests, rows, only, save, found)
     elif args.seam.startswith("hf"):
         from engine.benchmarks import mt_hf
 
@@ -115,9 +164,8 @@ def _one_seam(args: argparse.Namespace) -> int:
 
         eager = args.seam == "vllm_eager"
         mode, only = args.mt_vllm_cudagraph_mode, args.capture_only
-        found = mt_vllm.measure(chosen, eager, mode, args.repeats, args.on_off, only)
-    found |= {"environment": environment(args.device), "bandwidth": bandwidth(args.device)}
-    args.json.write_text(json.dumps(found), encoding="utf-8")
+        found = mt_vllm.measure(chosen, eager, mode, args.repeats, args.on_off, only, save)
+    save(found | {"environment": environment(args.device), "bandwidth": bandwidth(args.device)})
     return 0
 
 
@@ -130,21 +178,24 @@ def _ranks(args: argparse.Namespace) -> int:
     found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     report: dict[str, Any] = {
         "method": " ".join((mt_ranks.__doc__ or "").split()),
-        "command": "python -m engine benchmark mt " + " ".join(sys.argv[3:]),
+        "command": _command(),
         **kind,
         "ranks": found["ranks"] if all(found.get(name) == value for name, value in kind.items()) else {},
     }
     counts = (1, args.tensor_parallel) if not args.only_ranks else (args.only_ranks,)
     with tempfile.TemporaryDirectory() as folder:
         for count in counts:
-            if "captured" not in report["ranks"].get(str(count), {}):
-                report["ranks"][str(count)] = _in_process(args, "vllm_graphs", Path(folder), count)
+            before = report["ranks"].get(str(count), {})
+            if "environment" not in before or "error" in before:
+                report["ranks"][str(count)] = _in_process(args, "vllm_graphs", Path(folder), count, before)
                 mt_ranks.show(count, report["ranks"][str(count)])
-                path.write_text(json.dumps(report, indent=1), encoding="utf-8")
-    if args.only_ranks or any("error" in found for found in report["ranks"].values()):
-        return 0 if args.only_ranks else 1
+                _write(path, report)
+    if any("error" in found for found in report["ranks"].values()):
+        return 1
+    if args.only_ranks:
+        return 0
     report["rows"] = mt_ranks.compare(*(_rows_file(path, count) for count in counts))
-    path.write_text(json.dumps(report, indent=1), encoding="utf-8")
+    _write(path, report)
     print(json.dumps(report["rows"]))
     return 1 if mt_ranks.bad(report) else 0
 
@@ -160,15 +211,21 @@ def _rows_file(path: Path, ranks: int) -> Path:
 
 
 def _all_seams(args: argparse.Namespace) -> int:
+    """Every seam, each in a process of its own; those that the artefact holds already are not run again."""
     seams = args.seams.split(",")
     if unknown := [seam for seam in seams if seam not in SEAMS]:
         raise BenchmarkError(f"There is no seam '{unknown[0]}'; seams are {', '.join(SEAMS)}.")
+    kind = {
+        "model": args.model, "vllm": args.vllm, "dtype": args.dtype,
+        "mt_vllm_cudagraph_mode": args.mt_vllm_cudagraph_mode, "mt_vllm_quantization": args.mt_vllm_quantization,
+    }  # fmt: skip
+    found = json.loads(args.json.read_text(encoding="utf-8")) if args.json.is_file() else {}
     report: dict[str, Any] = {
         "method": " ".join((__doc__ or "").split("\n\n")[1].split()),
-        "model": args.model,
-        "seams": {},
+        **kind,
+        "seams": found["seams"] if all(found.get(name) == value for name, value in kind.items()) else {},
+        "command": _command(),
     }
-    report["command"] = "python -m engine benchmark mt " + " ".join(sys.argv[3:])
     status = 0
     with tempfile.TemporaryDirectory() as folder:
         chosen = _subject(args, Path(folder))
@@ -176,83 +233,51 @@ def _all_seams(args: argparse.Namespace) -> int:
             f"seeded random weights at the dimensions of {args.model}" if chosen.random else "the model's own"
         )
         for seam in seams:
+            before = report["seams"].get(seam, {})
+            if "environment" in before and "error" not in before:
+                continue
             found = _in_process(args, seam, Path(folder))
             status |= "error" in found
             report["seams"][seam] = found
-            _add_figures(report, chosen)
-            args.json.write_text(json.dumps(report, indent=1), encoding="utf-8")
-            _print(seam, found)
+            mt_report.add_figures(report, chosen)
+            _write(args.json, report)
+            mt_report.show(seam, found)
     return status
 
 
-def _in_process(args: argparse.Namespace, seam: str, folder: Path, ranks: int = 0) -> dict[str, Any]:
-    """A seam's findings; with `ranks`, those of an engine of so many, its rows beside them in `folder`."""
+def _in_process(
+    args: argparse.Namespace, seam: str, folder: Path, ranks: int = 0, before: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """A seam's findings; with `ranks`, those of an engine of so many, its rows beside them in `folder`.
+
+    Of a process that failed: what it had saved, with the reason as "error". `before`: what such a one had saved.
+    """
     path = folder / f"{seam}{ranks or ''}.json"
-    command = [sys.executable, "-m", "engine", "benchmark", "mt", args.model, "--seam", seam, "--json", str(path)]
-    for name in ("heads", "device", "dtype", "mt_vllm_cudagraph_mode", "repeats", "on_off"):
-        command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
+    if before and (kept := {name: value for name, value in before.items() if name != "error"}):
+        path.write_text(json.dumps(kept), encoding="utf-8")
+    command = ["benchmark", "mt", args.model, "--seam", seam, "--json", str(path)]
+    for name in (
+        "heads", "device", "dtype", "mt_vllm_cudagraph_mode", "mt_vllm_quantization", "runner", "backend", "repeats",
+        "on_off",
+    ):  # fmt: skip
+        command += [f"--{name.replace('_', '-')}={getattr(args, name)}"]
     for pair in args.vllm:
         command += ["--vllm", pair]
-    command += ["--capture-only"] if args.capture_only else []
-    command += ["--one-mode"] if args.one_mode else []
+    for flag in ("capture_only", "one_mode", "unvalidated"):
+        command += [f"--{flag.replace('_', '-')}"] if getattr(args, flag) else []
     if ranks:
         rows = _rows_file(args.json, ranks)
         command += ["--tensor-parallel", str(ranks), "--requests", str(args.requests), "--ranks-rows", str(rows)]
     began = time.monotonic()
-    done = subprocess.run([*command, "--work", str(folder)], stdout=sys.stderr, check=False)
-    if done.returncode or not path.is_file():
-        return {"error": f"the process of this seam ended with status {done.returncode}"}
-    return {**json.loads(path.read_text(encoding="utf-8")), "seconds": round(time.monotonic() - began, 1)}
+    failure = child.run([*command, "--work", str(folder)], args.limit_s)
+    found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    found["seconds"] = round(time.monotonic() - began, 1)
+    return {**found, "error": failure} if failure else found
 
 
-def _add_figures(report: dict[str, Any], chosen: Subject) -> None:
-    """Medians, ratios and the memory floor over all seams so far."""
-    medians: dict[str, float] = {}
-    for seam, found in report["seams"].items():
-        parts = {seam: found} if "rows" in found else {
-            seam: found.get("captured", {}), f"{seam}_without_capture": found.get("plain", {})
-        }  # fmt: skip
-        for name, part in parts.items():
-            if "rows" in part:
-                medians[name] = round(statistics.median(row["ms_per_token"] for row in part["rows"]), 3)
-    report["median_ms_per_token"] = medians
-    if (ours := medians.get("vllm_graphs")) is not None:
-        hf = {name: value for name, value in medians.items() if name.startswith("hf")}
-        report["vllm_graphs_against"] = {
-            name: round(value / ours, 2) for name, value in medians.items() if name != "vllm_graphs"
-        }
-        if hf:
-            report["fastest_hf_seam"] = min(hf, key=lambda name: hf[name])
-        if "plain" in report["seams"]["vllm_graphs"]:
-            _add_costs(report, chosen)
+def _write(path: Path, report: dict[str, Any]) -> None:
+    path.write_text(json.dumps(report, indent=1), encoding="utf-8")
 
 
-def _add_costs(report: dict[str, Any], chosen: Subject) -> None:
-    graphs = report["seams"]["vllm_graphs"]
-    plain, captured = graphs["plain"], graphs["captured"]
-    report["capture_cost_percent"] = {
-        "tap_alone": round(100 * (captured["without_rows_ms"] / plain["without_rows_ms"] - 1), 2),
-        "tap_and_rows": round(100 * (captured["with_rows_ms"] / plain["without_rows_ms"] - 1), 2),
-    }
-    if graphs["bandwidth"]:
-        from engine.benchmarks.random_weights import decode_bytes
-
-        size = decode_bytes(chosen.config())
-        floor_ms = 1000 * size / graphs["bandwidth"]
-        report["memory_floor"] = {
-            "bytes_per_step": size, "bytes_per_s": graphs["bandwidth"], "floor_ms": round(floor_ms, 3),
-            "decode_step_ms": round(captured["decode_step_ms"], 3),
-            "ratio": round(captured["decode_step_ms"] / floor_ms, 2),
-        }  # fmt: skip
-
-
-def _print(seam: str, found: dict[str, Any]) -> None:
-    if "error" in found:
-        print(f"{seam:12} {found['error']}")
-    elif "rows" in found:
-        print(f"{seam:12} {statistics.median(row['ms_per_token'] for row in found['rows']):8.2f} ms per token")
-    else:
-        for name in ("plain", "captured"):
-            rows = found.get(name, {}).get("rows", [])
-            figure = f"{statistics.median(row['ms_per_token'] for row in rows):8.2f} ms per token" if rows else "failed"
-            print(f"{seam:12} {figure} ({name}, {found.get(name, {}).get('capture_mode', '')})")
+def _command() -> str:
+    return "python -m engine benchmark mt " + " ".join(sys.argv[3:])

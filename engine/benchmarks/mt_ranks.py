@@ -3,20 +3,21 @@
 The same seeded weights, prompts and mode on one rank and on N, each in a process of its own: milliseconds per generated
 token without capture and with rows delivered, 1 and 8 sessions, every row of many requests looked at in each graph mode
 (as `--correctness` does), and the attention rows of the same given tokens, which must agree up to the rounding of the
-type they were computed in. A run that finds its artefact goes on with the ranks that are missing in it.
+type they were computed in. Saved after each engine: a run that finds its artefact goes on with what is missing in it.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from engine.benchmarks import mt_vllm
+from engine.benchmarks.child import say
 from engine.benchmarks.mt_cases import NEW_TOKENS, Case
 from engine.benchmarks.mt_correctness import bad_rows, look_at_rows, no_counts
 from engine.benchmarks.mt_subject import BenchmarkError, Subject
@@ -24,23 +25,32 @@ from engine.capture.host import CaptureEngine
 from engine.capture.request import RowRequest
 from engine.capture.start import start
 
+Save = Callable[[dict[str, Any]], None]
 GIVEN_TOKENS = 12
 SESSIONS = (1, 8)
 
 
 def measure(
-    subject: Subject, modes: Sequence[str], repeats: int, requests: int, rows: Path, capture_only: bool
-) -> dict[str, Any]:
+    subject: Subject, modes: Sequence[str], repeats: int, requests: int, rows: Path, capture_only: bool, save: Save,
+    found: dict[str, Any],
+) -> dict[str, Any]:  # fmt: skip
     """Findings of one number of ranks; the rows of the given tokens go to `rows` (.npz, one array a prompt).
 
-    Times in the first of `modes`; `requests`, eight at a time, in each of them.
+    Times in the first of `modes`; `requests`, eight at a time, in each of them. What is in `found` already is left out;
+    `save` gets all of it after each engine.
     """
-    result: dict[str, Any] = {}
-    if not capture_only:
-        result["plain"] = _times(subject, modes[0], repeats, False)
-    result["captured"] = _times(subject, modes[0], repeats, True, requests, rows)
-    result["other_modes"] = [_other(subject, mode, requests) for mode in modes[1:]]
-    return result
+    if "captured" not in found:
+        found["captured"] = _times(subject, modes[0], repeats, True, requests, rows)
+        save(found)
+    if not capture_only and "plain" not in found:
+        found["plain"] = _times(subject, modes[0], repeats, False)
+        save(found)
+    others = found.setdefault("other_modes", {})
+    for mode in modes[1:]:
+        if mode not in others:
+            others[mode] = _other(subject, mode, requests)
+            save(found)
+    return found
 
 
 def _times(
@@ -51,9 +61,11 @@ def _times(
     try:
         mt_vllm.hot(engine, cases, 1, NEW_TOKENS, capture)
         part["ms_per_token"] = mt_vllm.median(mt_vllm.hot(engine, cases, repeats, NEW_TOKENS, capture)[0])
+        say(f"{part['ms_per_token']:.2f} ms per token")
         if rows is not None:
             np.savez(rows, **given_rows(engine, cases))
             part["sessions"] = [mt_vllm.sessions(engine, cases, count) for count in SESSIONS]
+            say(f"sessions done; now every row of {requests} requests")
             part["rows"] = _rows(engine, subject, requests)
             part["info"] = engine.ask_info()
     finally:
@@ -71,7 +83,9 @@ def _other(subject: Subject, mode: str, requests: int) -> dict[str, Any]:
 
 def _engine(subject: Subject, mode: str, capture: bool) -> tuple[CaptureEngine, dict[str, Any]]:
     began = time.perf_counter()
-    engine = start(subject.settings(cudagraph_mode=mode, capture=capture))
+    ranks = f"{subject.tensor_parallel} rank(s), {'rows' if capture else 'no rows'}"
+    engine = start(subject.settings(cudagraph_mode=mode, capture=capture), lambda _, text: say(f"{ranks}: {text}"))
+    say(f"{ranks}: runs in mode {engine.mode.label}")
     if capture and (not engine.mode.verified or engine.mode.reason):
         engine.close()
         raise BenchmarkError(f"The self-test failed in mode {mode}: {engine.mode.reason}.")
@@ -123,7 +137,9 @@ def compare(one: Path, several: Path) -> dict[str, Any]:
 def bad(report: dict[str, Any]) -> int:
     """Rows that were missing, not finite or no distribution, in all modes and ranks."""
     looked_at = [
-        part["rows"] for found in report["ranks"].values() for part in (found["captured"], *found["other_modes"])
+        part["rows"]
+        for found in report["ranks"].values()
+        for part in (found["captured"], *found["other_modes"].values())
     ]
     return report["rows"]["missing_or_nonfinite"] + sum(bad_rows({"at_once": {"8": counts}}) for counts in looked_at)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.benchmarks.architectures import ARCHITECTURES, LOAD_FORMAT, Heads
 from engine.benchmarks.mt_cases import Case, model_cases, random_cases
-from engine.capture.settings import EngineSettings
+from engine.capture.settings import NO_QUANTIZATION, EngineSettings
 
 
 class BenchmarkError(Exception):
@@ -22,7 +22,8 @@ class BenchmarkError(Exception):
 class Subject:
     """The model of a benchmark on "cuda" or "cpu". `architecture` is empty when it has real weights.
 
-    `tensor_parallel`: ranks of vLLM's engines; `vllm`: further arguments of theirs.
+    `tensor_parallel`: ranks of vLLM's engines; `vllm`: further arguments of theirs; `quantization` and `unvalidated`:
+    as in `EngineSettings`.
     """
 
     folder: Path
@@ -32,6 +33,8 @@ class Subject:
     architecture: str = ""
     tensor_parallel: int = 1
     vllm: Mapping[str, Any] = field(default_factory=dict)
+    quantization: str = NO_QUANTIZATION
+    unvalidated: bool = False
 
     @property
     def random(self) -> bool:
@@ -48,6 +51,7 @@ class Subject:
             "model": str(self.folder), "heads": self.heads, "dtype": self.dtype, "max_model_len": 2048,
             "kv_cache_gib": 2.0 if self.device == "cuda" else 0.25, "vllm": {**vllm, **self.vllm}, "check_every": 0,
             "tensor_parallel": self.tensor_parallel, "own_process": self.tensor_parallel > 1,
+            "quantization": self.quantization, "allow_unvalidated_vllm": self.unvalidated,
         }  # fmt: skip
         return EngineSettings(**{**base, **changes})
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import statistics
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from engine.benchmarks.child import say
 from engine.benchmarks.mt_cases import NEW_TOKENS, Case
 from engine.benchmarks.mt_subject import Subject
 from engine.capture.host import CaptureEngine
 from engine.capture.request import RowRequest
 from engine.capture.start import start
 
+Save = Callable[[dict[str, Any]], None]
 SESSIONS = (1, 2, 4, 8)
 DRAFT_TOKENS = 16  # of a partial draft
 
@@ -23,20 +25,31 @@ def request(case: Case, check: bool = False) -> RowRequest:
     return RowRequest(case.source_start, case.source_tokens, case.prompt_tokens, len(case.ids) - 1, check)
 
 
-def measure(subject: Subject, eager: bool, mode: str, repeats: int, on_off: int, capture_only: bool) -> dict[str, Any]:
-    """Both engines of a seam in one process, so that they can be compared. `on_off`: repeats for that comparison."""
+def measure(
+    subject: Subject, eager: bool, mode: str, repeats: int, on_off: int, capture_only: bool, save: Save
+) -> dict[str, Any]:
+    """Both engines of a seam in one process, so that they can be compared. `on_off`: repeats for that comparison.
+
+    `save` gets what was found after each step of an engine.
+    """
     result: dict[str, Any] = {}
     cases = subject.cases()
     for capture in (True,) if capture_only else (False, True):
         began = time.perf_counter()
-        engine = start(subject.settings(enforce_eager=eager, cudagraph_mode=mode, capture=capture))
+        settings = subject.settings(enforce_eager=eager, cudagraph_mode=mode, capture=capture)
+        engine = start(settings, lambda _, text: say(text))
+        say(f"runs in mode {engine.mode.label}")
         part: dict[str, Any] = {"start_s": round(time.perf_counter() - began, 1), "capture_mode": engine.mode.label}
+        result["captured" if capture else "plain"] = part
         try:
             if capture and not engine.mode.verified:
-                return {**result, "captured": {**part, "failed": engine.mode.reason}}
+                part["failed"] = engine.mode.reason
+                return result
             part |= _requests(engine, cases, repeats, capture)
+            save(result)
+            say(f"{median(part['rows']):.2f} ms per token")
             if not eager:
-                part |= _comparison(engine, cases, repeats, on_off, capture)
+                _comparison(engine, cases, repeats, on_off, capture, part)
             if capture:
                 part["info"] = engine.ask_info()
                 if subject.device == "cuda" and not eager:
@@ -44,9 +57,7 @@ def measure(subject: Subject, eager: bool, mode: str, repeats: int, on_off: int,
                         part["profile"] = profile(engine, cases[0])
                     except (RuntimeError, AttributeError) as error:  # no profiler on this machine
                         part["profile"] = {"failed": str(error)}
-                result["captured"] = part
-            else:
-                result["plain"] = part
+            save(result)
         finally:
             engine.close()
     if not capture_only:
@@ -62,10 +73,9 @@ def _requests(engine: CaptureEngine, cases: Sequence[Case], repeats: int, captur
 
 
 def _comparison(
-    engine: CaptureEngine, cases: Sequence[Case], repeats: int, on_off: int, capture: bool
-) -> dict[str, Any]:
+    engine: CaptureEngine, cases: Sequence[Case], repeats: int, on_off: int, capture: bool, part: dict[str, Any]
+) -> None:
     """Tap alone and tap with rows, to be held against the engine without either; parts of a request; sessions."""
-    part: dict[str, Any] = {}
     part["without_rows_ms"] = median(hot(engine, cases, on_off, NEW_TOKENS, False)[0])
     part["first_token_ms"] = median(hot(engine, cases, on_off, 1, False)[0])
     part["decode_step_ms"] = (part["without_rows_ms"] * NEW_TOKENS - part["first_token_ms"]) / (NEW_TOKENS - 1)
@@ -74,7 +84,6 @@ def _comparison(
         part["with_rows_ms"] = median(hot(engine, cases, on_off, NEW_TOKENS, True)[0])
         part["draft_ms"] = DRAFT_TOKENS * median(hot(engine, cases, repeats, DRAFT_TOKENS, True)[0])
         part["sessions"] = [sessions(engine, cases, count) for count in SESSIONS]
-    return part
 
 
 def hot(

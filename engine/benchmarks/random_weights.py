@@ -33,22 +33,26 @@ def tensor(name: str, shape: Shape, device: Any, dtype: torch.dtype) -> torch.Te
 
 
 def shapes(config: Any) -> list[tuple[str, Shape]]:
-    """Names and shapes of a model's tensors; a tied output layer is left out."""
+    """Names and shapes of the text model's tensors; a tied output layer is left out, and so are towers."""
     from transformers import AutoModelForCausalLM
 
     with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config)
+        model = AutoModelForCausalLM.from_config(config.get_text_config())
     tied = bool(config.get_text_config().tie_word_embeddings)
     return [(name, tuple(t.shape)) for name, t in model.state_dict().items() if not (tied and name == "lm_head.weight")]
 
 
-def decode_bytes(config: Any, itemsize: int = 2) -> int:
-    """Bytes of weights that one decode step must read: all but embedding tables of which it reads single rows."""
+def decode_bytes(config: Any, itemsize: int = 2, quantised: bool = False) -> int:
+    """Bytes of weights that one decode step must read: all but embedding tables of which it reads single rows.
+
+    `quantised`: matrices but the output layer take a byte a value, as with fp8.
+    """
     total = 0
     for name, shape in shapes(config):
         if "embed_tokens_per_layer" in name or (name.endswith("embed_tokens.weight") and not _tied(config)):
             continue
-        total += torch.Size(shape).numel() * itemsize
+        small = quantised and len(shape) == 2 and not name.endswith(("embed_tokens.weight", "lm_head.weight"))
+        total += torch.Size(shape).numel() * (1 if small else itemsize)
     return total
 
 
@@ -61,7 +65,7 @@ def build(config: Any, attention: str, device: str, dtype: torch.dtype) -> Any:
     from transformers import AutoModelForCausalLM
 
     with torch.device(device):
-        model = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation=attention)
+        model = AutoModelForCausalLM.from_config(config.get_text_config(), dtype=dtype, attn_implementation=attention)
     names, state = {name for name, _ in shapes(config)}, model.state_dict()
     with torch.no_grad():
         for name, value in state.items():
@@ -71,9 +75,11 @@ def build(config: Any, attention: str, device: str, dtype: torch.dtype) -> Any:
 
 
 def stream(config: Any, device: Any, dtype: torch.dtype) -> Iterator[tuple[str, torch.Tensor]]:
-    """Names and tensors, one at a time, as vLLM loads them."""
+    """Names and tensors, one at a time, as vLLM loads them. A wrapped text model has the values of the bare one."""
+    wrapped = config.get_text_config() is not config
     for name, shape in shapes(config):
-        yield name, tensor(name, shape, device, dtype)
+        shown = name.replace("model.", "model.language_model.", 1) if wrapped else name
+        yield shown, tensor(name, shape, device, dtype)
 
 
 def register_with_vllm() -> None:
@@ -87,7 +93,8 @@ def register_with_vllm() -> None:
             """There is nothing to download."""
 
         def load_weights(self, model: Any, model_config: Any) -> None:
-            device = next(model.parameters()).device
+            # Weights that are quantised as they come have no place yet.
+            device = next(one.device for one in model.parameters() if not one.is_meta)
             config = AutoConfig.from_pretrained(model_config.model)
             model.load_weights(stream(config, device, model_config.dtype))
 

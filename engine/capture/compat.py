@@ -1,7 +1,8 @@
-"""Where vLLM and transformers disagree about a model's configuration."""
+"""Where vLLM and transformers disagree about a model's configuration, and where versions of vLLM differ."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
@@ -19,3 +20,13 @@ def plain_attributes(config: Any) -> Any:
     if full and not hasattr(text, "global_head_dim"):
         text.global_head_dim = text.per_layer_config[full[0]].head_dim
     return config
+
+
+def kv_cache_groups() -> Callable[[Any, Any], list[Any]]:
+    """vLLM's function from its configuration and the layers' KV-cache specs to their groups."""
+    try:
+        from vllm.v1.core.kv_cache_planning import get_kv_cache_groups  # from 0.33 on
+    except ImportError:
+        from vllm.v1.core.kv_cache_utils import get_kv_cache_groups
+    groups: Callable[[Any, Any], list[Any]] = get_kv_cache_groups
+    return groups

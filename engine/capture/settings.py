@@ -21,23 +21,40 @@ from engine.capture.modes import (
 )
 
 GIB = 1 << 30
-CONFIG_KEY = "surtitle_capture"
 WORKERS = {
     "cpu": "engine.capture.worker_cpu.CpuCaptureWorker",
     "cuda": "engine.capture.worker_cuda.CudaCaptureWorker",
 }
 BACKENDS = {"cpu": "CPU_ATTN", "cuda": "TRITON_ATTN"}
+# One scale for each output channel: Gemma 4's layers without keys of their own leave part of a weight unset, which
+# must not reach the scale of the rest.
+NO_QUANTIZATION = "none"
+QUANTIZATIONS = (NO_QUANTIZATION, "fp8_per_channel")
 # Decode batches, and the short prefills that are left when the prefix cache holds the rest of the prompt.
 GRAPH_SIZES = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureConfig:
+    """What a worker must know, as vLLM's `additional_config`."""
+
+    heads: tuple[tuple[int, int], ...]
+    allow_unvalidated: bool
+
+    def compute_hash(self) -> str:
+        """The same for all: the tap is outside of compiled code, so other heads, or none, share its cache."""
+        return "surtitle"
 
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
     """One engine. `heads`: (layer, head) in the order that rows come in; without heads, or `capture`, no rows.
 
-    `memory_gib`: GPU memory for weights, keys, values and shadows together, 0 for vLLM's own share of the device;
-    `kv_cache_gib`: keys and values alone, instead. `check_every`: one request in so many is checked as it runs.
-    `vllm`: further arguments of vLLM's `EngineArgs`.
+    `role`: what the engine is for, as sentences name it. `memory_gib`: GPU memory of the whole engine, 0 for vLLM's own
+    share of the device; `kv_cache_gib`: of that, keys and values, 0 for what vLLM finds to be left when it starts.
+    `check_every`: one request in so many is checked as it runs.
+    `quantization`: how vLLM makes weights smaller as it loads them (`QUANTIZATIONS`); "none" leaves them as they are
+    in the folder. `vllm`: further arguments of vLLM's `EngineArgs`.
     """
 
     model: str
@@ -54,6 +71,8 @@ class EngineSettings:
     capture: bool = True
     allow_unvalidated_vllm: bool = False
     check_every: int = 500
+    role: str = "translator"
+    quantization: str = NO_QUANTIZATION
     vllm: Mapping[str, Any] = field(default_factory=dict)
 
     def plan(self, cpu: bool) -> tuple[str, ...]:
@@ -70,22 +89,19 @@ class EngineSettings:
             "tensor_parallel_size": self.tensor_parallel,
             "seed": 0,
             "skip_tokenizer_init": True,
+            "language_model_only": bool(self.heads),  # a translator needs no tower of a multimodal checkpoint
             "generation_config": "vllm",
             "disable_log_stats": True,
             "enable_prefix_caching": True,
             "attention_backend": BACKENDS[device],
-            # Present without capture too, so that both share one compile cache.
-            "additional_config": {
-                CONFIG_KEY: {
-                    "heads": [list(head) for head in self.heads],
-                    "allow_unvalidated": self.allow_unvalidated_vllm,
-                }
-            },
+            "additional_config": CaptureConfig(self.heads, self.allow_unvalidated_vllm),
             "hf_overrides": plain_attributes,
             **self._graphs(mode, device),
             **self._memory(total_gib),
             **self.vllm,
         }
+        if self.quantization != NO_QUANTIZATION:
+            arguments["quantization"] = self.quantization
         if mode != NO_CAPTURE:
             arguments.setdefault("worker_cls", WORKERS[device])
         return arguments
@@ -96,12 +112,18 @@ class EngineSettings:
         if mode == EAGER:
             return {"enforce_eager": True}
         assert mode == COMPILED or mode in GRAPH_MODES, mode
-        graphs = {} if device == "cpu" else {"cudagraph_mode": mode, "cudagraph_capture_sizes": list(GRAPH_SIZES)}
+        graphs: dict[str, Any] = {}
+        if device != "cpu":
+            graphs = {"cudagraph_mode": mode, "cudagraph_capture_sizes": list(GRAPH_SIZES)}
+            graphs["pass_config"] = {"fuse_attn_quant": False}  # attention outputs stay in the type that the tap copies
         return {"enforce_eager": False, "compilation_config": graphs}
 
     def _memory(self, total_gib: float) -> dict[str, Any]:
+        # An engine that is told the size of its keys and values measures nothing as it starts, so others may start or
+        # work on the same GPU. The share is then only what vLLM wants to see free (0.92 of the device without one).
+        arguments: dict[str, Any] = {}
         if self.kv_cache_gib:
-            return {"kv_cache_memory_bytes": int(self.kv_cache_gib * GIB)}
-        if self.memory_gib:
-            return {"gpu_memory_utilization": min(1.0, self.memory_gib / total_gib)}
-        return {}
+            arguments["kv_cache_memory_bytes"] = int(self.kv_cache_gib * GIB)
+        if wanted := self.memory_gib or self.kv_cache_gib:
+            arguments["gpu_memory_utilization"] = min(1.0, wanted / total_gib)
+        return arguments

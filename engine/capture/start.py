@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from engine.capture import selftest
+from engine.capture import guard, selftest
 from engine.capture.guard import CaptureError, MemoryShort
 from engine.capture.host import CaptureEngine
 from engine.capture.modes import NO_CAPTURE, ModeRecord
 from engine.capture.settings import GIB, EngineSettings
+from engine.gpus import gpus
 
 logger = logging.getLogger("surtitle.capture")
 Progress = Callable[[float, str], None]
@@ -64,12 +66,32 @@ def machine(settings: EngineSettings) -> tuple[str, float]:
         return "cpu", psutil.virtual_memory().total / GIB
     if not torch.cuda.is_available():
         raise CaptureError("vLLM finds no NVIDIA GPU on this machine: choose a preset that runs on the CPU.")
-    free, total = (number / GIB for number in torch.cuda.mem_get_info())
+    total, free = _gpu_memory()
     if settings.memory_gib > free:
         raise MemoryShort(
-            f"The translator needs {settings.memory_gib:.1f} GiB of GPU memory, but only {free:.1f} GiB are free.", free
+            f"The {settings.role} needs {settings.memory_gib:.1f} GiB of GPU memory, but only {free:.1f} GiB are free.",
+            free,
         )
     return "cuda", total
+
+
+def _gpu_memory() -> tuple[float, float]:
+    """Total and free GiB of the GPU that vLLM will take. Asking CUDA would cost this process half a GiB of it."""
+    found = gpus()
+    if len({total for _, total, _ in found}) == 1:  # of different ones, only CUDA knows which is its first
+        return found[0][1:]
+    import torch
+
+    free, total = torch.cuda.mem_get_info()
+    return total / GIB, free / GIB
+
+
+def spawn_processes() -> None:
+    """Have vLLM start its processes anew: a forked child would inherit threads and locks of this one.
+
+    vLLM takes this from its environment only.
+    """
+    os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
 
 
 def _build(settings: EngineSettings, mode: str, device: str, total_gib: float) -> tuple[CaptureEngine, int]:
@@ -80,11 +102,15 @@ def _build(settings: EngineSettings, mode: str, device: str, total_gib: float) -
     from vllm.v1.executor import Executor
 
     vocabulary = 0
+    if settings.own_process:
+        spawn_processes()
 
     def build() -> LLMEngine:
         nonlocal vocabulary
         config = EngineArgs(**settings.arguments(mode, device, total_gib)).create_engine_config(UsageContext.LLM_CLASS)
         vocabulary = config.model_config.get_vocab_size()
+        if mode != NO_CAPTURE:
+            _check(config, settings)
         return LLMEngine(config, Executor.get_class(config), log_stats=False, multiprocess_mode=settings.own_process)
 
     try:
@@ -92,6 +118,16 @@ def _build(settings: EngineSettings, mode: str, device: str, total_gib: float) -
     except Exception as error:  # whatever vLLM raises, `explain` makes one sentence of it
         logger.debug("vLLM could not start", exc_info=True)
         raise explain(error, settings) from error
+
+
+def _check(config: Any, settings: EngineSettings) -> None:
+    """What can be refused before anything is loaded. Raises `CaptureError`."""
+    from vllm.version import __version__ as version
+
+    guard.check_version(version, settings.allow_unvalidated_vllm)
+    guard.check_config(config, settings.allow_unvalidated_vllm)
+    text = config.model_config.hf_text_config
+    guard.check_heads(settings.heads, int(text.num_hidden_layers), int(text.num_attention_heads))
 
 
 def explain(error: BaseException, settings: EngineSettings) -> CaptureError:

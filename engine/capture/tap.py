@@ -44,6 +44,11 @@ class LayerTap:
         return self.cache.shape[0] * self.cache.shape[2]
 
     @property
+    def writes(self) -> bool:
+        """Whether anything of this layer is copied here: a tensor-parallel rank may hold none of its watched heads."""
+        return bool(self.heads)
+
+    @property
     def shadow_bytes(self) -> int:
         return sum(t.numel() * t.element_size() for t in (self.queries, self.outputs))
 
@@ -81,6 +86,10 @@ class CpuTap(LayerTap):
     """Index copies. A layer that shares another's K and V reads the shadows of that layer's tap (`source`)."""
 
     source: CpuTap | None = None
+
+    @property
+    def writes(self) -> bool:
+        return bool(self.heads) or self.source is None
 
     def allocate(self) -> None:
         super().allocate()

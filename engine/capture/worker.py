@@ -1,8 +1,8 @@
 """What a vLLM worker does for row capture: install the taps, follow the requests, hand out rows.
 
-Installed through `worker_cls` (`worker_cuda`, `worker_cpu`). The heads come in the engine's `additional_config` under
-`CONFIG_KEY`. The engine reaches the rest through `collective_rpc` by name, with plain values both ways, so one process
-or several make no difference.
+Installed through `worker_cls` (`worker_cuda`, `worker_cpu`). The heads come in the engine's `additional_config`, a
+`CaptureConfig`. The engine reaches the rest through `collective_rpc` by name, with plain values both ways, so one
+process or several make no difference.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from vllm.v1.core.sched.output import CachedRequestData, NewRequestData, Schedul
 from vllm.v1.kv_cache_interface import FullAttentionSpec, SlidingWindowSpec
 from vllm.version import __version__ as vllm_version
 
-from engine.capture import check, guard
+from engine.capture import check, compat, guard
 from engine.capture.reader import Chunk
-from engine.capture.settings import CONFIG_KEY
+from engine.capture.settings import CaptureConfig
 from engine.capture.slots import Group, Read, SlotBook, Tracked
 from engine.capture.tap import LayerTap
 
@@ -39,11 +39,11 @@ class CaptureWorkerMixin:
     def initialize_from_config(self, kv_cache_config: Any) -> None:
         """The KV cache exists from here on, and no graph is captured yet."""
         super().initialize_from_config(kv_cache_config)  # type: ignore[misc]
-        self._settings: dict[str, Any] = self.vllm_config.additional_config[CONFIG_KEY]
-        self._expert = bool(self._settings["allow_unvalidated"])
+        self._settings: CaptureConfig = self.vllm_config.additional_config
+        self._expert = self._settings.allow_unvalidated
         guard.check_version(vllm_version, self._expert)
         guard.check_scheduler(SchedulerOutput, NewRequestData, CachedRequestData, vllm_version)
-        guard.check_config(self.vllm_config, vllm_version)
+        guard.check_config(self.vllm_config, self._expert)
         self._groups = [_group(spec.kv_cache_spec) for spec in kv_cache_config.kv_cache_groups]
         self._group_of = {name: number for number, spec in enumerate(kv_cache_config.kv_cache_groups)
                           for name in spec.layer_names}  # fmt: skip
@@ -51,7 +51,8 @@ class CaptureWorkerMixin:
         self._watched = [tap for tap in self._taps if tap.heads]
         for tap in self._taps:
             tap.allocate()
-            tap.install()
+            if tap.writes:
+                tap.install()
         self._book = SlotBook(self._groups)
         self._reader = self.reader_class(self._watched) if self._watched else None
         self._found: dict[str, dict[str, float]] = {}
@@ -85,6 +86,7 @@ class CaptureWorkerMixin:
             "groups": [[group.block_size, group.window] for group in self._groups],
             "dtype": str(self._watched[0].queries.dtype).removeprefix("torch.") if self._watched else "",
             "runner": type(self.model_runner).__module__,  # type: ignore[attr-defined]
+            "graphs": str(getattr(self.vllm_config.compilation_config.cudagraph_mode, "name", "")),
         }  # fmt: skip
 
     def take_rows(self, request_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -105,8 +107,8 @@ class CaptureWorkerMixin:
     def _make_taps(self) -> list[LayerTap]:
         layers = self._decoder_layers()
         wanted: dict[int, list[tuple[int, int]]] = {}
-        for column, (layer, head) in enumerate(self._settings["heads"]):
-            wanted.setdefault(layer, []).append((column, head))
+        for column, (at, head) in enumerate(self._settings.heads):
+            wanted.setdefault(at, []).append((column, head))
         ranks = self.vllm_config.parallel_config.tensor_parallel_size
         rank = self.rank % ranks  # type: ignore[attr-defined]
         taps: dict[str, LayerTap] = {}
@@ -155,12 +157,11 @@ class CaptureWorkerMixin:
 
     def _shadow_share(self) -> float:
         """Bytes of the shadows for each byte of the KV cache."""
-        from vllm.v1.core.kv_cache_utils import get_kv_cache_groups
-
+        get_kv_cache_groups = compat.kv_cache_groups()
         specs = copy.deepcopy(self.get_kv_cache_spec())  # type: ignore[attr-defined]
         together = max(len(group.layer_names) for group in get_kv_cache_groups(self.vllm_config, specs))
         layers, share = self._decoder_layers(), 0.0
-        for number, _ in self.vllm_config.additional_config[CONFIG_KEY]["heads"]:
+        for number, _ in self.vllm_config.additional_config.heads:
             if number in layers:
                 share += 1 / layers[number].num_kv_heads / together  # queries and outputs against keys and values
         return share

@@ -11,7 +11,7 @@ import pytest
 from engine.capture import guard
 from engine.capture.compat import plain_attributes
 from engine.capture.guard import CaptureError, MemoryShort
-from engine.capture.settings import CONFIG_KEY, EngineSettings
+from engine.capture.settings import CaptureConfig, EngineSettings
 from engine.capture.start import explain
 
 
@@ -32,7 +32,10 @@ def layer(backend: str = "TRITON_ATTN", **changes: Any) -> Any:
 
 def config(**changes: Any) -> Any:
     parallel = SimpleNamespace(pipeline_parallel_size=1, **changes.pop("parallel", {}))
-    base = {"speculative_config": None, "parallel_config": parallel, "model_config": SimpleNamespace(use_mla=False)}
+    base = {
+        "speculative_config": None, "parallel_config": parallel, "model_config": SimpleNamespace(use_mla=False),
+        "attention_config": SimpleNamespace(backend=None), "cache_config": SimpleNamespace(cache_dtype="auto"),
+    }  # fmt: skip
     return SimpleNamespace(**{**base, **changes})
 
 
@@ -47,10 +50,16 @@ def test_another_version_is_refused_with_the_validated_ones_and_an_expert_may_go
     guard.check_version("0.99.0", allow_unvalidated=True)
 
 
+def test_a_version_that_was_only_read_runs_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    guard.check_version("0.33.0", allow_unvalidated=False)
+    assert "only read" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
         ({"kv_cache_dtype": "fp8_e4m3"}, "quantised KV cache"),
+        ({"kv_cache_dtype": "turboquant_k8v4"}, "quantised KV cache"),
         ({"has_sink": True}, "sinks"),
         ({"impl": SimpleNamespace(forward=layer().impl.forward, logits_soft_cap=50.0)}, "soft cap"),
         ({"impl": SimpleNamespace(forward=lambda query, key: None)}, r"lacks AttentionImpl\.forward\.layer"),
@@ -90,12 +99,21 @@ def test_a_scheduler_without_what_is_read_is_named() -> None:
         ({"speculative_config": object()}, "speculative decoding"),
         ({"parallel": {"decode_context_parallel_size": 2}}, "decode_context_parallel_size 2"),
         ({"model_config": SimpleNamespace(use_mla=True)}, "MLA"),
+        ({"cache_config": SimpleNamespace(cache_dtype="fp8")}, r"quantised KV cache \(fp8\)"),
+        ({"attention_config": SimpleNamespace(backend=SimpleNamespace(name="FLASH_ATTN"))}, "FLASH_ATTN"),
     ],
 )
 def test_configurations_whose_rows_would_be_wrong_are_refused(changed: dict[str, Any], sentence: str) -> None:
-    guard.check_config(config(), "0.26.0")
+    guard.check_config(config(), False)
     with pytest.raises(CaptureError, match=sentence):
-        guard.check_config(config(**changed), "0.26.0")
+        guard.check_config(config(**changed), False)
+
+
+@pytest.mark.parametrize(("head", "sentence"), [((42, 0), "layers 0 to 41"), ((0, 8), "heads 0 to 7")])
+def test_heads_that_the_model_does_not_have_are_refused(head: tuple[int, int], sentence: str) -> None:
+    guard.check_heads(((41, 7), (0, 0)), 42, 8)
+    with pytest.raises(CaptureError, match=sentence):
+        guard.check_heads((head,), 42, 8)
 
 
 @pytest.mark.parametrize(
@@ -130,11 +148,20 @@ def test_arguments_of_each_mode() -> None:
     assert "compilation_config" not in eager
     assert graphs["compilation_config"]["cudagraph_mode"] == "FULL"
     assert graphs["gpu_memory_utilization"] == 0.25
-    assert graphs["additional_config"][CONFIG_KEY]["heads"] == [[1, 2]]
+    assert graphs["additional_config"] == CaptureConfig(((1, 2),), False)
+    assert graphs["language_model_only"]
+    assert "quantization" not in graphs
+    fp8 = EngineSettings("m", ((1, 2),), quantization="fp8_per_channel")
+    assert fp8.arguments("FULL", "cuda", 80.0)["quantization"] == "fp8_per_channel"
     assert graphs["worker_cls"].endswith("CudaCaptureWorker")
     assert settings.arguments("compiled", "cpu", 16.0)["worker_cls"].endswith("CpuCaptureWorker")
     assert "worker_cls" not in settings.arguments("none", "cuda", 80.0)
     assert EngineSettings("m", kv_cache_gib=0.5).arguments("none", "cpu", 1.0)["kv_cache_memory_bytes"] == 1 << 29
+
+
+def test_other_heads_use_the_same_compiled_code_and_engines_without_heads_keep_their_towers() -> None:
+    assert CaptureConfig(((1, 2),), False).compute_hash() == CaptureConfig((), True).compute_hash()
+    assert not EngineSettings("speech").arguments("none", "cuda", 80.0)["language_model_only"]
 
 
 def test_head_widths_of_gemma_4_are_shown_to_vllm_and_other_models_left_alone() -> None:
