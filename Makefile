@@ -108,6 +108,8 @@ $(VENV)/.dev: pyproject.toml $(VENV)/.torch
 	@touch $@
 
 clean:
+	@! grep -qs " $(CURDIR)/build/" /proc/mounts || \
+	    { echo "A test of the packages still has mounts below build/ (see /proc/mounts): unmount them first."; exit 2; }
 	rm -rf out build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .coverage htmlcov
 	find app engine tests packaging -name __pycache__ -type d -prune -exec rm -rf {} +
 

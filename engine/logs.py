@@ -16,12 +16,14 @@ def log_to_file(name: str, level: int = logging.INFO) -> Path | None:
     """
     root = logging.getLogger("surtitle")
     root.setLevel(level)
-    path = user_log_path("surtitle") / f"{name}.log"
+    path = user_log_path("surtitle", appauthor=False) / f"{name}.log"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handler = RotatingFileHandler(path, maxBytes=1_000_000, backupCount=1, encoding="utf-8")
     except OSError as error:
-        root.warning("no log file at %s: %s", path, error)
+        root.warning(
+            "The log %s cannot be written (%s): there will be none.", path, (error.strerror or str(error)).lower()
+        )
         return None
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(threadName)s: %(message)s"))
     root.addHandler(handler)

@@ -80,4 +80,4 @@ def test_no_folder_for_the_log_is_said_and_stops_nothing(state_folder: Path, cap
     state_folder.write_text("a file where the folder should be")
     with caplog.at_level(logging.WARNING, "surtitle"):
         assert log_to_file("engine") is None
-    assert "no log file at" in caplog.text
+    assert "cannot be written (not a directory): there will be none" in caplog.text
