@@ -88,6 +88,7 @@ class TranslatorPreset(_Strict):
     max_history_utterances: int = Field(default=0, ge=0, le=16)
     mt_vllm_enforce_eager: bool = False
     mt_vllm_cudagraph_mode: Literal["FULL_AND_PIECEWISE", "PIECEWISE", "FULL", "NONE"] = "FULL_AND_PIECEWISE"
+    mt_vllm_quantization: Literal["none", "fp8_per_channel"] = "none"
     url: str = Field(default="ws://127.0.0.1:8765", pattern=r"^wss?://\S+$")
     token_file: str = ""
     remote_preset: str = ""

@@ -7,7 +7,7 @@ import ast
 import inspect
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -133,11 +133,14 @@ def test_every_preset_plans_through_the_safe_modes(preset_id: str) -> None:
 
 
 def test_the_published_names_and_one_default_on_every_surface() -> None:
-    names = ("mt_vllm_enforce_eager", "mt_vllm_cudagraph_mode")
+    names = ("mt_vllm_enforce_eager", "mt_vllm_cudagraph_mode", "mt_vllm_quantization")
     fields = TranslatorPreset.model_fields
     translator = inspect.signature(VllmTranslator.__init__).parameters
     assert [fields[name].default for name in names] == [translator[name].default for name in names]
-    assert [fields[name].default for name in names] == [modes.DEFAULT_ENFORCE_EAGER, modes.DEFAULT_CUDAGRAPH_MODE]
+    assert [fields[name].default for name in names] == [
+        modes.DEFAULT_ENFORCE_EAGER, modes.DEFAULT_CUDAGRAPH_MODE, settings.NO_QUANTIZATION,
+    ]  # fmt: skip
+    assert get_args(fields["mt_vllm_quantization"].annotation) == settings.QUANTIZATIONS
     parser = argparse.ArgumentParser()
     benchmark.add_arguments(parser)
     assert parser.parse_args([]).mt_vllm_cudagraph_mode == modes.DEFAULT_CUDAGRAPH_MODE

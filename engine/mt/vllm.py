@@ -19,7 +19,7 @@ from engine.capture.guard import CaptureError, MemoryShort
 from engine.capture.host import CaptureEngine, Generation
 from engine.capture.modes import DEFAULT_CUDAGRAPH_MODE, DEFAULT_ENFORCE_EAGER
 from engine.capture.request import RowRequest
-from engine.capture.settings import EngineSettings
+from engine.capture.settings import NO_QUANTIZATION, EngineSettings
 from engine.capture.start import start
 from engine.fitting import advice
 from engine.mt.contract import Cancel, CaptureHealth, Progress, Source, TranslationError
@@ -33,8 +33,8 @@ class VllmTranslator:
     """`Translator` over a local folder of transformers, or a GGUF file (converted once into `cache`).
 
     `heads`: (layer, head)s whose mean is a token's row, None for every head. `query_row`: "predicting" or "own", see
-    `HeadSet`. `memory_gib`, `kv_cache_gib`, `own_process`: see `EngineSettings`; `vllm`: further arguments of vLLM.
-    Sessions run side by side, up to `sessions` in one batch. Raises `TranslationError`.
+    `HeadSet`. `memory_gib`, `kv_cache_gib`, `own_process` and the quantization: see `EngineSettings`; `vllm`: further
+    arguments of vLLM. Sessions run side by side, up to `sessions` in one batch. Raises `TranslationError`.
     """
 
     supports_shared_kv = True  # keys are read where the engine's own attention reads them
@@ -52,6 +52,7 @@ class VllmTranslator:
         dtype: str = "auto",
         mt_vllm_enforce_eager: bool = DEFAULT_ENFORCE_EAGER,
         mt_vllm_cudagraph_mode: str = DEFAULT_CUDAGRAPH_MODE,
+        mt_vllm_quantization: str = NO_QUANTIZATION,
         memory_gib: float = 0.0,
         kv_cache_gib: float = 0.0,
         own_process: bool = False,
@@ -79,6 +80,7 @@ class VllmTranslator:
             dtype=dtype,
             enforce_eager=mt_vllm_enforce_eager,
             cudagraph_mode=mt_vllm_cudagraph_mode,
+            quantization=mt_vllm_quantization,
             memory_gib=memory_gib,
             kv_cache_gib=kv_cache_gib,
             own_process=own_process,
