@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engine import fitting
 from engine.asr.contract import SAMPLE_RATE, Recogniser, WindowDecoder, Word
 from engine.asr.streaming import StreamingRecogniser
-from engine.models import ModelError, resolve
+from engine.models import ModelError, check, resolve
 from engine.presets import Preset, RecogniserPreset
 
 # Without a tokenizer of its own faster-whisper would fetch one from the hub.
@@ -119,9 +120,17 @@ def _qwen(preset: Preset, language: str, progress: Progress) -> LoadedRecogniser
     half = _WEIGHTS / 2
     try:
         check_language(spoken)
+        for model in (values.model, values.aligner):
+            check(model)
+        fitting.check(preset, "recogniser")
         folder = resolve(values.model, lambda fraction, text: progress(half * fraction, text))
         aligner = resolve(values.aligner, lambda fraction, text: progress(half + half * fraction, text))
-        settings = SpeechSettings(enforce_eager=values.asr_vllm_enforce_eager, memory_gib=preset.memory_gib.asr)
+        memory, pool = preset.memory_gib, preset.kv_cache_gib
+        settings = SpeechSettings(
+            enforce_eager=values.asr_vllm_enforce_eager,
+            memory_gib=(memory.asr, memory.aligner),
+            kv_cache_gib=(pool.asr, pool.aligner),
+        )
         models = QwenModels(folder, aligner, settings, lambda fraction, text: progress(_WEIGHTS + 0.6 * fraction, text))
     except RecognitionError as error:
         raise ModelError(str(error)) from error

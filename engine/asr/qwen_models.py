@@ -28,38 +28,40 @@ Progress = Callable[[float, str], None]
 
 # Context, audio, text so far and new text of the longest window; and of the aligner's, with two marks a word.
 MODEL_TOKENS = 2048
-BATCH_TOKENS = 4096
+# Of a step: five windows of 30 s. Their first convolution takes 0.2 GiB a window.
+BATCH_TOKENS = 2048
 # Of the encoder: 13 tokens for each whole second.
 AUDIO_TOKENS_PER_S = 13
 # The model's own package pads shorter audio.
 SHORTEST_S = 0.5
-SHARE_OF_RECOGNISER = 0.7  # of the memory for both
+ROLES = ("recogniser", "forced aligner")
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechSettings:
-    """How both models run. `memory_gib`: GPU memory of both together, 0 for vLLM's own share of the device;
-    `kv_cache_gib`: keys and values of each instead. `sessions`: requests in one batch. `vllm`: further arguments of
-    vLLM for both."""
+    """How both models run. `memory_gib` and `kv_cache_gib`, of the recogniser and of the aligner: see `EngineSettings`.
+    `sessions`: requests in one batch. `vllm`: further arguments of vLLM for both."""
 
     sessions: int = 8
     dtype: str = "auto"
     enforce_eager: bool = False
-    memory_gib: float = 0.0
-    kv_cache_gib: float = 0.0
+    memory_gib: tuple[float, float] = (0.0, 0.0)
+    kv_cache_gib: tuple[float, float] = (0.0, 0.0)
     own_process: bool = True
     vllm: Mapping[str, Any] = field(default_factory=dict)
 
-    def engine(self, folder: Path, share: float, eager: bool, more: Mapping[str, Any]) -> EngineSettings:
-        """One of the engines, with its share of the memory."""
+    def engine(self, folder: Path, role: str, eager: bool, more: Mapping[str, Any]) -> EngineSettings:
+        """One of the engines, with its part of the memory."""
+        part = ROLES.index(role)
         return EngineSettings(
             model=str(folder),
+            role=role,
             max_model_len=MODEL_TOKENS,
             max_num_seqs=self.sessions,
             dtype=self.dtype,
             enforce_eager=eager,
-            memory_gib=self.memory_gib * share,
-            kv_cache_gib=self.kv_cache_gib,
+            memory_gib=self.memory_gib[part],
+            kv_cache_gib=self.kv_cache_gib[part],
             own_process=self.own_process,
             capture=False,
             vllm={
@@ -89,10 +91,10 @@ class QwenModels:
             if not any(folder.glob("*.safetensors")):
                 raise RecognitionError(f"{folder} holds no weights: there is no file *.safetensors in it.")
         tell(0.0, f"Starting vLLM with {recogniser.name}")
-        self._recogniser = start(settings.engine(recogniser, SHARE_OF_RECOGNISER, settings.enforce_eager, {}))
+        self._recogniser = start(settings.engine(recogniser, ROLES[0], settings.enforce_eager, {}))
         try:
             tell(0.6, f"Starting vLLM with {aligner.name}")
-            self._aligner = start(settings.engine(aligner, 1 - SHARE_OF_RECOGNISER, True, _pooling(self._mark)))
+            self._aligner = start(settings.engine(aligner, ROLES[1], True, _pooling(self._mark)))
         except BaseException:
             self._recogniser.close()
             raise

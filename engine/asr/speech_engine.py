@@ -7,7 +7,6 @@ The engine core is a child process, and it dies with this one (`capture.lifeline
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +18,7 @@ from engine.capture.guard import CaptureError
 from engine.capture.host import Cancel, CaptureEngine, Generation, Job
 from engine.capture.modes import NO_CAPTURE, ModeRecord
 from engine.capture.settings import EngineSettings
-from engine.capture.start import explain, machine
+from engine.capture.start import explain, machine, spawn_processes
 
 logger = logging.getLogger("surtitle.asr")
 
@@ -29,6 +28,7 @@ WORKERS = {
 }
 # vLLM's own defaults would hold 4 GiB of audio that never comes twice, and share out a device among all its users.
 AUDIO: dict[str, Any] = {
+    "language_model_only": False,
     "skip_tokenizer_init": False,
     "limit_mm_per_prompt": {"audio": 1},
     "mm_processor_cache_gb": 0,
@@ -85,8 +85,7 @@ def start(settings: EngineSettings) -> SpeechEngine:
         device, total_gib = machine(settings)
     except CaptureError as error:
         raise RecognitionError(str(error)) from error
-    # A forked child would inherit threads and locks of this process; vLLM takes this from its environment only.
-    os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
+    spawn_processes()
 
     def build() -> Any:
         from vllm.engine.arg_utils import EngineArgs

@@ -99,7 +99,7 @@ def _subject(args: argparse.Namespace, folder: Path, most: int) -> Subject:
         sessions=most,
         dtype="bfloat16" if on_gpu else "float32",
         enforce_eager=args.eager or not on_gpu,
-        kv_cache_gib=1.0 if on_gpu else 0.1,
+        kv_cache_gib=(1.0, 1.0) if on_gpu else (0.1, 0.1),
         vllm={"load_format": "dummy", **(PLAIN_ATTENTION if on_gpu and args.attention == "plain" else {})},
     )
     return random_subject(args.random_weights, folder, values, settings)

@@ -56,7 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(status, b"", {"X-Error-Code": code} if code else {})
         elif kind == "file":
             self._file(self.server.files[path.removeprefix(prefix)])
-        elif path in (f"/api/models/{NAME}", f"/api/models/{NAME}/revision/v1"):
+        elif path in (f"/api/models/{NAME}", *(f"/api/models/{NAME}/revision/{name}" for name in ("v1", COMMIT))):
             self._answer(200, json.dumps(self.server.listing()).encode(), {"Content-Type": "application/json"})
         else:
             self._answer(404, b"", {"X-Error-Code": "RepoNotFound"})

@@ -91,6 +91,15 @@ def whole(folder: Path) -> bool:
     )
 
 
+@pytest.mark.parametrize("revision", ["v1", COMMIT])
+def test_a_pinned_revision_is_asked_for_and_then_known(hub: FakeHub, blobs: Path, revision: str) -> None:
+    pinned = f"{NAME}@{revision}"
+    assert resolve(pinned) == blobs.parent / "snapshots" / COMMIT
+    hub.status["api"] = (500, "")
+    assert resolve(pinned) == blobs.parent / "snapshots" / COMMIT
+    assert not (blobs.parent / "refs" / "main").exists()
+
+
 def test_a_model_is_downloaded_once_and_then_needs_no_hub(hub: FakeHub, blobs: Path) -> None:
     events: list[DownloadProgress] = []
     told: list[float] = []

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from engine import models
-from engine.models import ModelError, check, describe, prepare, resolve
+from engine.models import ModelError, check, describe, describe_hub, prepare, resolve
 from engine.packaged import PACKAGED, File, Packaged
 
 BYTES = random.Random(1).randbytes(3_000_000)  # the same in child processes
@@ -275,6 +275,28 @@ def test_hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (blob.parent / "1a.incomplete").write_bytes(b"half")
     with pytest.raises(ModelError, match="not on this machine"):
         resolve("owner/name-1B")
+
+
+def test_a_pinned_model_is_taken_by_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    commits = {name: 4 * f"{number:02d}abcdef{number:02d}" for number, name in enumerate(("old", "new"))}
+    for commit in commits.values():
+        (tmp_path / "models--owner--name" / "snapshots" / commit).mkdir(parents=True)
+        (tmp_path / "models--owner--name" / "snapshots" / commit / "weights").write_bytes(b"w" * 7)
+    refs = tmp_path / "models--owner--name" / "refs"
+    refs.mkdir()
+    (refs / "main").write_text(commits["new"])
+    (refs / "v1").write_text(commits["old"])
+    assert resolve("owner/name").name == commits["new"]
+    assert resolve("owner/name@v1").name == commits["old"]
+    assert resolve(f"owner/name@{commits['old']}").name == commits["old"]
+    for absent in ("v2", "0" * 40):
+        with pytest.raises(ModelError, match=r"weights of owner/name are not on this machine"):
+            resolve(f"owner/name@{absent}")
+    pinned = f"owner/name@{commits['old']}"
+    found = describe_hub(["owner/name", pinned, "owner/other", "gemma-3-270m", "/no/path", ""])
+    assert [(info.name, info.present, info.bytes) for info in found] == [("owner/name", True, 7), (pinned, True, 7)]
 
 
 EXPECTED: dict[str, Callable[[Path], bool]] = {

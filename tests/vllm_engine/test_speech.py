@@ -28,7 +28,7 @@ from tests.engine.asr.helpers import Reader
 from tests.vllm_engine.speech import save
 
 TINY, ALIGNER = "qwen3-asr-tiny", "qwen3-forced-aligner-tiny"
-SETTINGS = SpeechSettings(sessions=4, dtype="float32", enforce_eager=True, kv_cache_gib=0.1)
+SETTINGS = SpeechSettings(sessions=4, dtype="float32", enforce_eager=True, kv_cache_gib=(0.1, 0.1))
 NOISE = np.random.default_rng(3).normal(0, 0.1, 4 * SAMPLE_RATE).astype(np.float32)
 
 
@@ -160,7 +160,7 @@ from pathlib import Path
 from engine.asr.qwen_models import AUDIO, MODEL_TOKENS, SpeechSettings
 from engine.asr.speech_engine import start
 if __name__ == "__main__":
-    settings = SpeechSettings(sessions=1, dtype="float32", enforce_eager=True, kv_cache_gib=0.1)
+    settings = SpeechSettings(sessions=1, dtype="float32", enforce_eager=True, kv_cache_gib=(0.1, 0.1))
     engine = start(settings.engine(Path(sys.argv[1]), 1.0, True, {}))
     print("ready", flush=True)
     time.sleep(600)
