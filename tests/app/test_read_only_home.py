@@ -18,12 +18,16 @@ from engine.presets import resources
 
 ROOT = Path(__file__).resolve().parents[2]
 REAL_CACHE = cache_folder().parents[1]
+SLOW_S = 280  # a busy machine
 # The superuser may write everywhere, unless it gives that right away.
 WITHOUT_RIGHTS = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
 
-pytestmark = pytest.mark.skipif(
-    bool(WITHOUT_RIGHTS) and shutil.which("setpriv") is None, reason="the superuser may write everywhere"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        bool(WITHOUT_RIGHTS) and shutil.which("setpriv") is None, reason="the superuser may write everywhere"
+    ),
+    pytest.mark.timeout(SLOW_S + 20),
+]
 
 
 @pytest.fixture
@@ -42,7 +46,7 @@ def surtitle(home: Path, *words: str, **env: str) -> subprocess.CompletedProcess
         env={**kept, "HOME": str(home), "PYTHONPATH": str(ROOT), **env},
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=SLOW_S,
         check=False,
     )
 
