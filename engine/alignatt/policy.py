@@ -15,7 +15,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
-from numpy.typing import NDArray
 
 from engine.alignatt.boundaries import safe_cuts, word_starts
 from engine.alignatt.draft import Draft
@@ -136,16 +135,15 @@ class Decider:
         policy = self._policy
         if self._gates is not None:
             accessible = frontier.accessible(policy.border_margin, policy.heard_margin)
-            return self._with_agreement(self._gates[min(accessible, len(self._gates) - 1)].tolist())
+            return self._with_agreement(self._gates[min(accessible, len(self._gates) - 1)])
         if policy.name == "hold_n":
             return self._hold_words(len(self.starts) - policy.hold_n, HOLD_N)
         if policy.name == "wait_k":
             return self._hold_words(frontier.accessible(0) - policy.wait_k - self._prefill_words, WAIT_K)
         return self._first(self._agreed, LOCAL_AGREEMENT)
 
-    def _with_agreement(self, gates: Sequence[int]) -> tuple[str, ...]:
+    def _with_agreement(self, verdicts: tuple[str, ...]) -> tuple[str, ...]:
         """Verdicts of attention, softened or sharpened by those of agreement."""
-        verdicts = tuple(_GATES[gate] for gate in gates)
         agreed = self._agreed
         if self._policy.agreement == "always":
             return (*verdicts[:agreed], *(verdict or LOCAL_AGREEMENT for verdict in verdicts[agreed:]))
@@ -189,17 +187,18 @@ def decide(
 
 
 _GATES = ("", OBSERVER_EMPTY, NONFINITE, SOURCE_FRONTIER, WEAK)
+_NAMES = np.array(_GATES, object)
 
 
-def _gates(draft: Draft, policy: Policy) -> NDArray[np.int64]:
-    """What AlignAtt says of each token at every frontier: index into `_GATES`, [units + 1, tokens]."""
+def _gates(draft: Draft, policy: Policy) -> list[tuple[str, ...]]:
+    """What AlignAtt says of each token at every frontier, from 0 accessible units to all."""
     before, behind = split_masses(draft)
     withheld = (behind >= policy.soft_edge) & (behind > policy.theta * before[-1])
     weak = (before < policy.min_accessible) | (draft.prompt > policy.max_prompt)
     gates = np.where(withheld, _GATES.index(SOURCE_FRONTIER), np.where(weak, _GATES.index(WEAK), 0))
     gates[:, ~finite_rows(draft)] = _GATES.index(NONFINITE)
     gates[:, draft.missing] = _GATES.index(OBSERVER_EMPTY)
-    return gates
+    return [tuple(row) for row in _NAMES[gates].tolist()]
 
 
 def _agreed(draft: Draft, previous_text: str | None) -> int:

@@ -135,7 +135,7 @@ class LocalTranslationSession:
         """See `TranslationSession.update`. A cancelled draft leaves everything as it was (reason `superseded`)."""
         if utterance_id != self._open.utterance_id:
             self._open, self._accepted = _OpenUtterance(utterance_id, self._accepted), ""
-        units = tuple(word.text for word in (*committed, *tail))
+        units = tuple([word.text for word in (*committed, *tail)])
         frontier = Frontier(len(committed), len(units), final)
         if not units:
             return self._state(frontier, Decision(0, reasons.EMPTY_SOURCE, ()), False, {})
@@ -160,7 +160,7 @@ class LocalTranslationSession:
 
     def needs_engine(self, utterance_id: int, committed: Sequence[Word], tail: Sequence[Word], final: bool) -> bool:
         """Whether `update` would draft; if not, it returns in well under a millisecond."""
-        units = tuple(word.text for word in (*committed, *tail))
+        units = tuple([word.text for word in (*committed, *tail)])
         return bool(units) and (utterance_id != self._open.utterance_id or self._reusable(units, final) is None)
 
     @property
@@ -257,9 +257,9 @@ class LocalTranslationSession:
         self._release(decider, decision)
         grew = self._open.draft_released > before
         if grew:
-            decision = replace(decision, reason=reasons.COMMIT_FAST_PATH)
+            decision = Decision(decision.released, reasons.COMMIT_FAST_PATH, decision.verdicts)
         elif not frontier.final:
-            decision = replace(decision, reason=reasons.PREFIX_UNCHANGED)
+            decision = Decision(decision.released, reasons.PREFIX_UNCHANGED, decision.verdicts)
         return self._state(frontier, decision, False, {"decide_ms": _ms(started, time.perf_counter())})
 
     def _decider(self, draft: Draft) -> Decider:

@@ -87,12 +87,8 @@ class Stopwatch:
         self._wall_s, self._cpu_s = time.perf_counter(), time.thread_time()
 
     def read(self) -> dict[str, float]:
-        spent = {
-            "queued_ms": self._queued_s,
-            "server_ms": time.perf_counter() - self._wall_s,
-            "server_cpu_ms": time.thread_time() - self._cpu_s,
-        }
-        return {name: round(1000 * seconds, 3) for name, seconds in spent.items()}
+        wall_s, cpu_s = time.perf_counter() - self._wall_s, time.thread_time() - self._cpu_s
+        return {"queued_ms": _ms(self._queued_s), "server_ms": _ms(wall_s), "server_cpu_ms": _ms(cpu_s)}
 
 
 class WireTranslation:
@@ -269,7 +265,8 @@ class WireTranslation:
         state = self.session.update(
             self._segment, known[:accessible], known[accessible:], update.clock_s, final, cancel
         )
-        self._units = tuple(word.text for word in known)
+        if self.terms.lcp_stability:
+            self._units = tuple(word.text for word in known)
         return state
 
     def _accessible(self, update: Update, words: Sequence[Word], known: Sequence[Word]) -> int:
@@ -287,6 +284,10 @@ class WireTranslation:
             same = next((at for at, (old, new) in pairs if old != new.text), min(len(self._units), len(known)))
             count = min(count, same)
         return count
+
+
+def _ms(seconds: float) -> float:
+    return round(1000 * seconds, 3)
 
 
 def _with(value: Values, **changes: Any) -> Values:
