@@ -26,6 +26,10 @@ class TranscriptError(UserError):
     """A session that cannot be found, read or deleted; the message is one sentence."""
 
 
+class NewerSessionError(TranscriptError):
+    """A journal of a newer version of the program, which may mean something else by the same words."""
+
+
 @dataclass(frozen=True, slots=True)
 class Utterance:
     """Stable text of one utterance. `final` is false when the session was cut off inside it."""
@@ -89,11 +93,14 @@ class RecordBuilder:
         return row.final or (row.source, row.target) != (old.source, old.target)
 
     def apply(self, row: dict[str, Any]) -> None:
-        """Take one row. Raises KeyError, TypeError or ValueError when the row is damaged."""
+        """Take one row. Raises KeyError, TypeError or ValueError when the row is damaged, and `NewerSessionError`."""
         kind = row["type"]
         if kind == "session":
-            if row["schema_version"] != SCHEMA_VERSION:
-                raise ValueError(f"schema version {row['schema_version']}")
+            if int(row["schema_version"]) > SCHEMA_VERSION:
+                name = self._record.session_id
+                raise NewerSessionError(
+                    f"The session {name} was recorded by a newer version of Surtitle: open it with that one."
+                )
             self._record = replace(
                 self._record,
                 title=str(row["title"]),

@@ -16,7 +16,7 @@ from app.export.txt import write
 from app.export.writer import WHAT
 from app.files import sessions_folder
 from app.session_files import delete_session, find_session, is_running, session_files, short_id
-from app.session_record import SessionRecord, TranscriptError, read_session
+from app.session_record import NewerSessionError, SessionRecord, TranscriptError, read_session
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,8 +71,9 @@ def _list(folder: Path) -> int:
 def _row(path: Path) -> list[str]:
     try:
         record = read_session(path)
-    except TranscriptError:
-        return [short_id(path), path.stem, "", "", "", "", "damaged"]
+    except TranscriptError as error:
+        why = "of a newer version" if isinstance(error, NewerSessionError) else "damaged"
+        return [short_id(path), path.stem, "", "", "", "", why]
     minutes, seconds = divmod(round(record.audio_s), 60)
     words = sum(len(utterance.target.split()) for utterance in record.utterances)
     return [

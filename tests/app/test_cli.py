@@ -19,9 +19,10 @@ from app.controller import SessionEnded
 from app.export.validate import validate_file
 from app.files import sessions_folder
 from app.options import RunOptions
-from app.session_files import find_session
+from app.session_files import find_session, recover_session
+from app.session_record import TranscriptError
 from app.transcript import Transcript
-from engine.presets import load_preset
+from engine.presets import load_preset, preset_ids
 from tests.app.captions import BEGAN, ENDED, caption
 from tests.app.helpers import tone
 
@@ -151,6 +152,21 @@ def test_a_damaged_session_does_not_spoil_the_list(capsys: Capture, session: Tra
     assert "0a1b2c3d" in out
 
 
+def test_a_session_of_a_newer_version_is_left_to_that_one(capsys: Capture, session: Transcript, tmp_path: Path) -> None:
+    assert session.path is not None
+    text = session.path.read_text().replace('"schema_version": 1', '"schema_version": 2', 1)
+    newer = sessions_folder() / "20990101-000000-99999999.jsonl"
+    newer.write_text(text)
+    assert cli.main(["sessions"]) == 0
+    assert "of a newer version" in capsys.readouterr().out
+    said = "The session 20990101-000000-99999999 was recorded by a newer version of Surtitle: open it with that one.\n"
+    assert refused(capsys, "sessions", "show", "9999") == said
+    assert refused(capsys, "export", "9999", str(tmp_path / "x.srt")) == said
+    with pytest.raises(TranscriptError, match="newer version"):
+        recover_session(newer)
+    assert newer.read_text() == text
+
+
 def test_export_of_a_session_that_was_cut_off(capsys: Capture, session: Transcript, tmp_path: Path) -> None:
     paths = [tmp_path / f"x.{kind}" for kind in ("txt", "srt", "vtt", "jsonl")]
     assert cli.main(["export", "last", *map(str, paths), "--what", "both"]) == 0
@@ -208,6 +224,7 @@ def test_an_engine_command_that_is_killed_has_a_status(monkeypatch: pytest.Monke
 ENGINE = {
     "libraries": {"faster-whisper": "1.2.1"},
     "gpus": [],
+    "gpu_obstacles": {preset: f"{preset} needs a GPU." for preset in preset_ids() if load_preset(preset).gpu_gib},
     "models": [
         {"name": "whisper-tiny.en", "present": True, "where": "/models/w", "bytes": 75_000_000},
         {"name": "gemma-3-270m", "present": False, "where": "", "bytes": 0},
@@ -242,10 +259,10 @@ def test_doctor_when_the_engine_does_not_start(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_why_a_preset_cannot_be_used() -> None:
-    preset = load_preset("laptop", {"needs.gpu_gib": 40, "needs.ram_gib": 100_000})
-    everything = {**ENGINE, "gpus": [["Small GPU", 8.0, 7.0]]}
+    preset = load_preset("laptop", {"needs.ram_gib": 100_000})
+    everything = {**ENGINE, "gpu_obstacles": {"laptop": "laptop needs 40 GiB on one GPU, and the largest here has 8."}}
     why = doctor.obstacles(preset, everything)
-    assert any("the largest here has 8 GiB" in reason for reason in why)
+    assert "needs 40 GiB on one GPU, and the largest here has 8" in why
     assert any("100000 GiB of memory" in reason for reason in why)
     assert "the engine does not start" in doctor.obstacles(preset, {})
 
