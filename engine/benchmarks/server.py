@@ -1,7 +1,9 @@
 """`surtitle benchmark server`: an MT server under the published smoke test, then with 1, 8 and 32 sessions at once.
 
-Round trips are measured at the client, release on commit also inside the server (`server_ms`, and how often the model
-was called for it, which must be never), beside the draft that it decided on. Any retraction fails the run.
+Round trips are measured at the client, release on commit also inside the server, all by the clock but one:
+`arrival_to_answer_ms` from the frame to the finished answer, `server_ms` the part of it behind the wait for a turn, and
+`server_cpu_ms` what the thread computed in that part. Beside it the draft that it decided on, and how often the model
+was called for it, which must be never. Any retraction fails the run.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ from engine.benchmarks.server_client import FAST_PATH, SENTENCES, Script, Talk, 
 from engine.benchmarks.server_subject import NotStarted, Wanted, running
 from engine.files import write_atomically
 
+_TIMES = ("queued_ms", "server_ms", "server_cpu_ms")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Command line of the benchmark."""
@@ -43,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", dest="target", default="de")
     parser.add_argument("--sessions", default="1,8,32", help="numbers of sessions at once (default: 1,8,32)")
     parser.add_argument("--workers", type=int, default=0, help="drafts at once (default: by translator)")
+    parser.add_argument("--one-process", action="store_true", help="its engine in the server's process")
     parser.add_argument("--speed", type=float, default=4.0, help="of the smoke test, against real time (default: 4)")
     parser.add_argument("--pace", type=float, default=1.0, help="of the concurrent sessions (default: 1, real time)")
     parser.add_argument("--pause", type=float, default=1.5, help="seconds between their sentences (default: 1.5)")
@@ -64,7 +69,14 @@ def run(args: argparse.Namespace) -> int:
         else:
             pair = (args.source, args.target)
             wanted = Wanted(
-                args.preset, pair, args.translator, args.device, max(counts), args.workers, tuple(args.overrides)
+                args.preset,
+                pair,
+                args.translator,
+                args.device,
+                max(counts),
+                args.workers,
+                tuple(args.overrides),
+                args.one_process,
             )
             with running(wanted) as (url, _):
                 report = _measure(args, url, counts)
@@ -145,10 +157,15 @@ def _summary(talks: Sequence[Talk]) -> dict[str, Any]:
         "release_on_commit": {
             "count": len(fast),
             "engine_calls": sum(event["engine_calls"] for event in events if event["stop_reason"] == FAST_PATH),
-            "server_ms": _quantiles([event["server_ms"] for event in fast]),
+            **{name: _quantiles([event[name] for event in fast if event[name] is not None]) for name in _TIMES},
+            "arrival_to_answer_ms": _quantiles(_spans(fast)),
             "draft_before_server_ms": _quantiles(drafts),
         },
     }
+
+
+def _spans(events: Sequence[dict[str, Any]]) -> list[float]:
+    return [event["queued_ms"] + event["server_ms"] for event in events if event["queued_ms"] is not None]
 
 
 def _drafts_before(events: Sequence[dict[str, Any]]) -> list[float]:
@@ -232,7 +249,8 @@ def _show(name: str, summary: dict[str, Any]) -> None:
         f"{name}: {summary['events']} answers, {summary['finals']} finals, {summary['retractions']} retractions, "
         f"{len(summary['errors'])} errors; partials {_range(summary['partial_rtt_ms'])}, "
         f"finals {_range(summary['final_rtt_ms'])}; {commit['count']} releases on commit in "
-        f"{_range(commit['server_ms'])} with {commit['engine_calls']} model calls, "
+        f"{_range(commit['server_ms'])} (CPU {_range(commit['server_cpu_ms'])}; from arrival "
+        f"{_range(commit['arrival_to_answer_ms'])}) with {commit['engine_calls']} model calls, "
         f"the drafts before them took {_range(commit['draft_before_server_ms'])}",
         flush=True,
     )

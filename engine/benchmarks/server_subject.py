@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import json
 import multiprocessing
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.alignatt.policy import Policy
-from engine.server.server import MtServer, ServerConfig, Service
+from engine.presets import load_preset
+from engine.server.server import MtServer, ServerConfig, Service, settle
 from engine.server.translation import MAX_UTTERANCE_WORDS, Terms
 
 START_S = 900.0
@@ -31,7 +31,10 @@ _TEMPLATE = "{% for m in messages %}<turn>{{ m['role'] }}\n{{ m['content'] }}</t
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is served. `architecture`: one of `engine.benchmarks.architectures`, on vLLM; empty: the preset."""
+    """What is served. `architecture`: one of `engine.benchmarks.architectures`, on vLLM; empty: the preset.
+
+    `one_process`: that vLLM's engine in the server's process.
+    """
 
     preset: str
     pair: tuple[str, str]
@@ -40,6 +43,7 @@ class Wanted:
     sessions: int = 32
     workers: int = 0
     overrides: tuple[str, ...] = ()
+    one_process: bool = False
 
 
 @contextmanager
@@ -67,13 +71,13 @@ def running(wanted: Wanted) -> Iterator[tuple[str, int]]:
 
 
 def _serve(wanted: Wanted, pipe: Connection) -> None:
-    sys.setswitchinterval(1e-4)
     with tempfile.TemporaryDirectory() as folder:
         try:
             service = _random_service(wanted, Path(folder)) if wanted.architecture else _preset_service(wanted)
         except Exception as error:  # noqa: BLE001 - whatever it is, the parent says it
             pipe.send(f"{type(error).__name__}: {error}")
             return
+        settle()
         try:
             asyncio.run(_until_closed(service, wanted, pipe))
         finally:
@@ -81,7 +85,7 @@ def _serve(wanted: Wanted, pipe: Connection) -> None:
 
 
 async def _until_closed(service: Service, wanted: Wanted, pipe: Connection) -> None:
-    workers = wanted.workers or (wanted.sessions if wanted.architecture else 1)
+    workers = _drafts_at_once(wanted)
     server = MtServer(service, ServerConfig(port=0, max_sessions=wanted.sessions + 8, workers=workers, ping_s=600.0))
     pipe.send(await server.start())
     closed = asyncio.Event()
@@ -89,6 +93,14 @@ async def _until_closed(service: Service, wanted: Wanted, pipe: Connection) -> N
     await closed.wait()
     asyncio.get_running_loop().remove_reader(pipe.fileno())
     await server.stop()
+
+
+def _drafts_at_once(wanted: Wanted) -> int:
+    if wanted.architecture:
+        return wanted.workers or wanted.sessions
+    from engine.server.command import drafts_at_once, parse_overrides
+
+    return drafts_at_once(wanted.workers, load_preset(wanted.preset, parse_overrides(wanted.overrides)))
 
 
 def _preset_service(wanted: Wanted) -> Service:
@@ -100,6 +112,7 @@ def _preset_service(wanted: Wanted) -> Service:
             pairs="-".join(wanted.pair),
             overrides=list(wanted.overrides),
             max_utterance_words=MAX_UTTERANCE_WORDS,
+            workers=_drafts_at_once(wanted),
         )
     )
 
@@ -121,7 +134,9 @@ def _random_service(wanted: Wanted, folder: Path) -> Service:
         n_ctx=2048,
         sessions=wanted.sessions,
         dtype=chosen.dtype,
+        mt_vllm_enforce_eager=wanted.device == "cpu",  # compiling takes minutes there
         kv_cache_gib=settings.kv_cache_gib,
+        own_process=not wanted.one_process,
         vllm=settings.vllm,
     )
     terms = Terms(Policy(), max_history=2)

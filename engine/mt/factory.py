@@ -35,7 +35,7 @@ _FAST_ON_TORCH = {"quantise": "int8", "output_tokens": "latin"}
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a translator is made from. `progress` covers loading alone."""
+    """What a translator is made from. `progress` covers loading alone. `sessions`: drafts in one batch of vLLM."""
 
     preset: Preset
     path: Path
@@ -44,6 +44,7 @@ class Order:
     target_lang: str
     progress: Progress
     adapter: Adapter | None = None
+    sessions: int = 8
 
     @property
     def prompt(self) -> str:
@@ -109,8 +110,17 @@ def check_translator(preset: Preset, source_lang: str, target_lang: str) -> None
         raise TranslationError(f"{path} holds no model: there is no config.json in it and it is no GGUF file.")
 
 
-def create_translator(preset: Preset, source_lang: str, target_lang: str, progress: Progress) -> Translator:
+def create_translator(
+    preset: Preset,
+    source_lang: str,
+    target_lang: str,
+    progress: Progress,
+    *,
+    sessions: int = 8,
+) -> Translator:
     """The translator of a preset, warm for a language pair. `progress` is told fractions in [0, 1] and what happens.
+
+    `sessions`: how many drafts may run at once, where the translator can (vLLM).
 
     Where the model's shared heads stand in for those of the direction, or torch for llama.cpp, that is logged and noted
     in `health`. Raises `TranslationError`, `HeadSetError` or `ModelError`, each with one sentence.
@@ -127,7 +137,8 @@ def create_translator(preset: Preset, source_lang: str, target_lang: str, progre
     def loading(fraction: float, text: str) -> None:
         progress(_WEIGHTS + (_LOADED - _WEIGHTS) * fraction, text)
 
-    translator = plan.opener(Order(plan.preset, path, plan.head_set, source_lang, target_lang, loading, adapter))
+    order = Order(plan.preset, path, plan.head_set, source_lang, target_lang, loading, adapter, sessions)
+    translator = plan.opener(order)
     translator.health.stand_in, translator.health.heads_note = plan.stand_in, plan.heads_note
     progress(1.0, f"{wanted.model} is ready")
     return translator
@@ -274,6 +285,7 @@ def _open_vllm(order: Order) -> Translator:
         memory_gib=order.preset.memory_gib.mt,
         progress=order.progress,
         head_set_name=order.head_set_name,
+        sessions=order.sessions,
     )
     return _made_ready(order, translator)
 

@@ -20,13 +20,12 @@ from engine.mt.contract import TranslationError
 from engine.mt.factory import create_translator
 from engine.mt.wire import DEFAULT_PORT
 from engine.presets import Preset, PresetError, load_preset, resources
-from engine.server.server import MtServer, ServerConfig, Service
+from engine.server.server import MtServer, ServerConfig, Service, settle
 from engine.server.translation import MAX_UTTERANCE_WORDS, Terms
 
 logger = logging.getLogger("surtitle.server")
 
 Pair = tuple[str, str]
-SWITCH_INTERVAL_S = 1e-4  # as in the engine's process: callbacks between two tokens wait for the interpreter
 VLLM_WORKERS = 32
 
 
@@ -71,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         return 2
     except KeyboardInterrupt:
         return 130  # while the model was loading; later a signal ends the server in good order
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    settle()
     try:
         return asyncio.run(serve_until_signal(service, config))
     finally:
@@ -97,8 +96,13 @@ def server_config(args: argparse.Namespace) -> ServerConfig:
             raise ServerError(f"--{name.replace('_', '-')} must be at least 1.")
     if args.workers < 0 or args.grace < 0:
         raise ServerError("--workers and --grace cannot be negative.")
-    workers = args.workers or (VLLM_WORKERS if _kind(args) == "vllm" else 1)
+    workers = drafts_at_once(args.workers, load_preset(args.preset, parse_overrides(args.overrides)))
     return ServerConfig(args.host, args.port, token, args.max_sessions, workers, grace_s=args.grace)
+
+
+def drafts_at_once(workers: int, preset: Preset) -> int:
+    """What was asked for, or what suits the preset's translator."""
+    return workers or (VLLM_WORKERS if preset.translator.kind == "vllm" else 1)
 
 
 def is_loopback(host: str) -> bool:
@@ -111,7 +115,7 @@ def is_loopback(host: str) -> bool:
 
 def load_service(args: argparse.Namespace) -> Service:
     """The translator of the preset, warm for its first direction, and what it serves. Progress goes to stderr."""
-    preset = load_preset(args.preset, _overrides(args))
+    preset = load_preset(args.preset, parse_overrides(args.overrides))
     if preset.translator.kind == "remote":
         raise ServerError(f"Preset '{preset.id}' has no translator of its own: serve another preset.")
     pairs = served_pairs(preset, _pairs(args.pairs))
@@ -123,7 +127,8 @@ def load_service(args: argparse.Namespace) -> Service:
             said = text
             sys.stderr.write(f"{fraction:4.0%} {text}\n")
 
-    translator = create_translator(preset, *pairs[0], progress)
+    drafts = drafts_at_once(args.workers, preset)
+    translator = create_translator(preset, *pairs[0], progress, sessions=drafts)
     wanted = preset.translator
     terms = Terms(preset.policy, wanted.max_history_utterances, max_words=args.max_utterance_words)
     return Service(translator, preset.id, wanted.model, tuple(pairs), terms)
@@ -188,10 +193,6 @@ def _notify(state: str) -> None:
             channel.sendall(state.encode())
 
 
-def _kind(args: argparse.Namespace) -> str:
-    return load_preset(args.preset, _overrides(args)).translator.kind
-
-
 def _pairs(text: str) -> list[Pair]:
     pairs = []
     for direction in filter(None, (part.strip().lower() for part in text.split(","))):
@@ -202,9 +203,10 @@ def _pairs(text: str) -> list[Pair]:
     return pairs
 
 
-def _overrides(args: argparse.Namespace) -> dict[str, object]:
+def parse_overrides(texts: Sequence[str]) -> dict[str, object]:
+    """KEY=VALUE, the value as in a preset file, or plain text. Raises `ServerError`."""
     found: dict[str, object] = {}
-    for text in args.overrides:
+    for text in texts:
         key, equals, value = text.partition("=")
         if not key or not equals:
             raise ServerError(f"--set takes KEY=VALUE, not '{text}'.")

@@ -6,9 +6,11 @@ import asyncio
 import base64
 import binascii
 import contextlib
+import gc
 import hmac
 import json
 import logging
+import sys
 import uuid
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -39,6 +41,7 @@ from engine.server.translation import Terms, WireTranslation
 
 logger = logging.getLogger("surtitle.server")
 
+SWITCH_INTERVAL_S = 1e-4  # as in the engine's process: callbacks between two tokens wait for the interpreter
 SPARE_CONNECTIONS = 32  # beside the sessions: health checks, and clients about to be told that the server is busy
 
 
@@ -255,6 +258,14 @@ class MtServer:
             self.metrics.violations.inc(translation.violations)
             await asyncio.get_running_loop().run_in_executor(self._closing, translation.close)
             logger.info("session %s ended", session_id)
+
+
+def settle() -> None:
+    """For a process that serves, once its model is loaded: threads take turns quickly, and the garbage collector does
+    not look through what loading has left, which would stop every session for a moment."""
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    gc.collect()
+    gc.freeze()
 
 
 def _offered_tokens(request: Request) -> Iterable[str]:

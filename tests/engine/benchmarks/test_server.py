@@ -47,6 +47,9 @@ def test_releases_on_commit_are_counted_beside_their_draft() -> None:
     assert commit["count"] > 0
     assert commit["engine_calls"] == 0
     assert commit["draft_before_server_ms"]["p50"] > 0
+    for name in ("queued_ms", "server_ms", "server_cpu_ms", "arrival_to_answer_ms"):
+        assert 0 <= commit[name]["p50"] <= commit[name]["max"]
+    assert commit["arrival_to_answer_ms"]["max"] >= commit["server_ms"]["max"] > 0
     assert done.finals == [sentence.upper().replace(".", "") for sentence in SENTENCES[:2]]
 
 

@@ -122,6 +122,12 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[factory.Order]:
     return orders
 
 
+def test_a_translator_may_be_made_for_more_drafts_at_once(opened: list[factory.Order]) -> None:
+    create(laptop())
+    factory.create_translator(laptop(), "en", "de", lambda fraction, text: None, sessions=32)
+    assert [order.sessions for order in opened] == [8, 32]
+
+
 def test_torch_stands_in_for_llama_cpp(
     opened: list[factory.Order], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

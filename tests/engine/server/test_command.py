@@ -17,6 +17,7 @@ import pytest
 from engine.presets import PresetError, load_preset
 from engine.server import command
 from engine.server.command import ServerError, is_loopback, served_pairs, server_config
+from tests.engine.mt.scripted import ScriptedTranslator
 from tests.engine.server.harness import Client
 
 ROOT = Path(__file__).parents[3]
@@ -84,6 +85,22 @@ def test_directions_that_need_other_heads_are_not_served() -> None:
                 served_pairs(preset, [served[0], pair])
     with pytest.raises(PresetError):
         served_pairs(preset, [("en", "ja")])
+
+
+@pytest.mark.parametrize(("words", "drafts"), [((), 32), (("--workers", "5"), 5), (("--preset", "laptop"), 1)])
+def test_a_translator_is_made_for_as_many_drafts_as_run_at_once(
+    words: tuple[str, ...], drafts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def create(*_: object, sessions: int) -> ScriptedTranslator:
+        asked.append(sessions)
+        return ScriptedTranslator()
+
+    monkeypatch.setattr(command, "create_translator", create)
+    args = parsed("--preset", "gemma_low_latency", *words)
+    command.load_service(args)
+    assert asked == [drafts] == [server_config(args).workers]
 
 
 @pytest.mark.models
