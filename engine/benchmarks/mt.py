@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="vLLM's model runner, by its own choice or not",
     )
     parser.add_argument("--backend", default="", help="vLLM's attention backend, where it is not the validated one")
+    parser.add_argument("--own-process", action="store_true", help="vLLM in a process of its own, as presets have it")
     parser.add_argument("--unvalidated", action="store_true", help="go on with what row capture was not validated with")
     parser.add_argument("--matrix", action="store_true", help="instead: correctness over many combinations")
     parser.add_argument("--architectures", default="", help="with --matrix: named architectures, comma between them")
@@ -115,7 +116,7 @@ def _subject(args: argparse.Namespace, folder: Path) -> Subject:
     chosen = subject(args.model, folder, args.device, args.dtype, heads)
     return dataclasses.replace(
         chosen, tensor_parallel=args.tensor_parallel, vllm=further, quantization=args.mt_vllm_quantization,
-        unvalidated=args.unvalidated,
+        unvalidated=args.unvalidated, own_process=args.own_process,
     )  # fmt: skip
 
 
@@ -151,7 +152,7 @@ def _one_seam(args: argparse.Namespace) -> int:
     if args.ranks_rows:
         from engine.benchmarks import mt_ranks
 
-        modes = _modes(args) if args.tensor_parallel > 1 else [args.mt_vllm_cudagraph_mode]
+        modes = _modes_of(args, args.tensor_parallel)
         found = json.loads(args.json.read_text(encoding="utf-8")) if args.json.is_file() else {}
         only, rows = args.capture_only, args.ranks_rows
         found = mt_ranks.measure(chosen, modes, args.repeats, args.requests, rows, only, save, found)
@@ -174,7 +175,7 @@ def _ranks(args: argparse.Namespace) -> int:
     from engine.benchmarks import mt_ranks
 
     path: Path = args.json
-    kind = {"model": args.model, "dtype": args.dtype, "vllm": args.vllm, "modes": _modes(args)}
+    kind = {"model": args.model, "dtype": args.dtype, "vllm": args.vllm, "timed_mode": args.mt_vllm_cudagraph_mode}
     found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     report: dict[str, Any] = {
         "method": " ".join((mt_ranks.__doc__ or "").split()),
@@ -186,7 +187,7 @@ def _ranks(args: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as folder:
         for count in counts:
             before = report["ranks"].get(str(count), {})
-            if "environment" not in before or "error" in before:
+            if "error" in before or mt_ranks.missing(before, _modes_of(args, count), args.capture_only):
                 report["ranks"][str(count)] = _in_process(args, "vllm_graphs", Path(folder), count, before)
                 mt_ranks.show(count, report["ranks"][str(count)])
                 _write(path, report)
@@ -200,10 +201,10 @@ def _ranks(args: argparse.Namespace) -> int:
     return 1 if mt_ranks.bad(report) else 0
 
 
-def _modes(args: argparse.Namespace) -> list[str]:
-    """The mode that is timed, then the others whose rows are looked at."""
+def _modes_of(args: argparse.Namespace, ranks: int) -> list[str]:
+    """The mode that is timed, then the others whose rows are looked at, of several ranks."""
     first = args.mt_vllm_cudagraph_mode
-    return [first] if args.one_mode else [first, *(mode for mode in GRAPH_MODES if mode != first)]
+    return [first, *(mode for mode in GRAPH_MODES if mode != first)] if ranks > 1 and not args.one_mode else [first]
 
 
 def _rows_file(path: Path, ranks: int) -> Path:
@@ -217,7 +218,9 @@ def _all_seams(args: argparse.Namespace) -> int:
         raise BenchmarkError(f"There is no seam '{unknown[0]}'; seams are {', '.join(SEAMS)}.")
     kind = {
         "model": args.model, "vllm": args.vllm, "dtype": args.dtype,
-        "mt_vllm_cudagraph_mode": args.mt_vllm_cudagraph_mode, "mt_vllm_quantization": args.mt_vllm_quantization,
+        "mt_vllm_cudagraph_mode": args.mt_vllm_cudagraph_mode, "capture_only": args.capture_only,
+        "mt_vllm_quantization": args.mt_vllm_quantization,
+        "runner": args.runner, "own_process": args.own_process,
     }  # fmt: skip
     found = json.loads(args.json.read_text(encoding="utf-8")) if args.json.is_file() else {}
     report: dict[str, Any] = {
@@ -263,7 +266,7 @@ def _in_process(
         command += [f"--{name.replace('_', '-')}={getattr(args, name)}"]
     for pair in args.vllm:
         command += ["--vllm", pair]
-    for flag in ("capture_only", "one_mode", "unvalidated"):
+    for flag in ("capture_only", "one_mode", "unvalidated", "own_process"):
         command += [f"--{flag.replace('_', '-')}"] if getattr(args, flag) else []
     if ranks:
         rows = _rows_file(args.json, ranks)

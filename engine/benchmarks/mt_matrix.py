@@ -29,7 +29,6 @@ from engine.capture.settings import NO_QUANTIZATION
 GRAPHS = GRAPH_MODES[0]
 BAD = ("rows_missing", "rows_nonfinite", "rows_not_summing")
 POOL_GIB = {"cuda": 0.5, "cpu": 0.05}
-SHARE = "gpu_memory_utilization=0.2"  # several engines start side by side; keys and values have a size of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +125,7 @@ def _row(args: argparse.Namespace, one: Combination, path: Path) -> dict[str, An
         "--device", args.device, "--dtype", args.dtype, "--runner", one.runner, "--backend", one.backend,
         "--mt-vllm-quantization", one.quantization, "--vllm", f'kv_cache_dtype="{one.kv_type}"',
     ]  # fmt: skip
-    for pair in (*([] if args.device == "cpu" else [SHARE]), *args.vllm):
+    for pair in args.vllm:
         command += ["--vllm", pair]
     command += ["--unvalidated"] if args.unvalidated else []
     failure = child.run(command, args.limit_s)

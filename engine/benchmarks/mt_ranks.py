@@ -53,6 +53,12 @@ def measure(
     return found
 
 
+def missing(found: dict[str, Any], modes: Sequence[str], capture_only: bool) -> bool:
+    """Whether something is left to `measure`."""
+    parts = {"captured", "environment"} if capture_only else {"captured", "plain", "environment"}
+    return not parts <= set(found) or not set(modes[1:]) <= set(found["other_modes"])
+
+
 def _times(
     subject: Subject, mode: str, repeats: int, capture: bool, requests: int = 0, rows: Path | None = None
 ) -> dict[str, Any]:

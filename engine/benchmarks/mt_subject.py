@@ -22,8 +22,8 @@ class BenchmarkError(Exception):
 class Subject:
     """The model of a benchmark on "cuda" or "cpu". `architecture` is empty when it has real weights.
 
-    `tensor_parallel`: ranks of vLLM's engines; `vllm`: further arguments of theirs; `quantization` and `unvalidated`:
-    as in `EngineSettings`.
+    `tensor_parallel`: ranks of vLLM's engines; `vllm`: further arguments of theirs; `quantization`, `unvalidated` and
+    `own_process`: as in `EngineSettings`.
     """
 
     folder: Path
@@ -35,6 +35,7 @@ class Subject:
     vllm: Mapping[str, Any] = field(default_factory=dict)
     quantization: str = NO_QUANTIZATION
     unvalidated: bool = False
+    own_process: bool = False
 
     @property
     def random(self) -> bool:
@@ -50,7 +51,7 @@ class Subject:
         base: dict[str, Any] = {
             "model": str(self.folder), "heads": self.heads, "dtype": self.dtype, "max_model_len": 2048,
             "kv_cache_gib": 2.0 if self.device == "cuda" else 0.25, "vllm": {**vllm, **self.vllm}, "check_every": 0,
-            "tensor_parallel": self.tensor_parallel, "own_process": self.tensor_parallel > 1,
+            "tensor_parallel": self.tensor_parallel, "own_process": self.own_process or self.tensor_parallel > 1,
             "quantization": self.quantization, "allow_unvalidated_vllm": self.unvalidated,
         }  # fmt: skip
         return EngineSettings(**{**base, **changes})

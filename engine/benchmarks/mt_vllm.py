@@ -52,7 +52,7 @@ def measure(
                 _comparison(engine, cases, repeats, on_off, capture, part)
             if capture:
                 part["info"] = engine.ask_info()
-                if subject.device == "cuda" and not eager:
+                if subject.device == "cuda" and not (eager or subject.own_process):
                     try:
                         part["profile"] = profile(engine, cases[0])
                     except (RuntimeError, AttributeError) as error:  # no profiler on this machine
