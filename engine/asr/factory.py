@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from engine.asr.contract import SAMPLE_RATE, Recogniser, WindowDecoder, Word
 from engine.asr.streaming import StreamingRecogniser
 from engine.models import ModelError, check, resolve
 from engine.presets import Preset, RecogniserPreset
+
+if TYPE_CHECKING:
+    from engine.asr.qwen_models import QwenModels
 
 # Without a tokenizer of its own faster-whisper would fetch one from the hub.
 WHISPER_FILES = ("model.bin", "config.json", "tokenizer.json")
@@ -107,7 +111,16 @@ def _whisper(preset: Preset, language: str, progress: Progress) -> LoadedRecogni
 
 
 def _qwen(preset: Preset, language: str, progress: Progress) -> LoadedRecogniser:
-    from engine.asr.qwen import QwenDecoder, check_language
+    from engine.asr.qwen import QwenDecoder
+
+    models = load_qwen(preset, language, progress)
+    spoken = "" if preset.recogniser.detect_language else language
+    return LoadedRecogniser(preset.recogniser, lambda context: QwenDecoder(models, spoken, context), models.close)
+
+
+def load_qwen(preset: Preset, language: str, progress: Progress, vllm: Mapping[str, Any] | None = None) -> QwenModels:
+    """Qwen3-ASR and its aligner, warm. `vllm`: further arguments of vLLM for both. Raises `ModelError`."""
+    from engine.asr.qwen import check_language
     from engine.asr.qwen_models import QwenModels, SpeechSettings
     from engine.asr.speech_engine import RecognitionError
 
@@ -130,6 +143,7 @@ def _qwen(preset: Preset, language: str, progress: Progress) -> LoadedRecogniser
             enforce_eager=values.asr_vllm_enforce_eager,
             memory_gib=(memory.asr, memory.aligner),
             kv_cache_gib=(pool.asr, pool.aligner),
+            vllm=vllm or {},
         )
         models = QwenModels(folder, aligner, settings, lambda fraction, text: progress(_WEIGHTS + 0.6 * fraction, text))
     except RecognitionError as error:
@@ -140,4 +154,4 @@ def _qwen(preset: Preset, language: str, progress: Progress) -> LoadedRecogniser
     except RecognitionError as error:
         models.close()
         raise ModelError(str(error)) from error
-    return LoadedRecogniser(values, lambda context: QwenDecoder(models, spoken, context), models.close)
+    return models

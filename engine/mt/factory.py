@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from engine import fitting
 from engine.alignatt.heads import HeadSet, load_head_set
@@ -35,7 +35,9 @@ _FAST_ON_TORCH = {"quantise": "int8", "output_tokens": "latin"}
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a translator is made from. `progress` covers loading alone. `sessions`: drafts in one batch of vLLM."""
+    """What a translator is made from. `progress` covers loading alone. `sessions`: drafts in one batch of vLLM,
+    `vllm`: further arguments of it.
+    """
 
     preset: Preset
     path: Path
@@ -45,6 +47,7 @@ class Order:
     progress: Progress
     adapter: Adapter | None = None
     sessions: int = 8
+    vllm: Mapping[str, Any] | None = None
 
     @property
     def prompt(self) -> str:
@@ -117,10 +120,11 @@ def create_translator(
     progress: Progress,
     *,
     sessions: int = 8,
+    vllm: Mapping[str, Any] | None = None,
 ) -> Translator:
     """The translator of a preset, warm for a language pair. `progress` is told fractions in [0, 1] and what happens.
 
-    `sessions`: how many drafts may run at once, where the translator can (vLLM).
+    `sessions`: how many drafts may run at once, where the translator can (vLLM); `vllm`: further arguments of vLLM.
 
     Where the model's shared heads stand in for those of the direction, or torch for llama.cpp, that is logged and noted
     in `health`. Raises `TranslationError`, `HeadSetError` or `ModelError`, each with one sentence.
@@ -137,7 +141,7 @@ def create_translator(
     def loading(fraction: float, text: str) -> None:
         progress(_WEIGHTS + (_LOADED - _WEIGHTS) * fraction, text)
 
-    order = Order(plan.preset, path, plan.head_set, source_lang, target_lang, loading, adapter, sessions)
+    order = Order(plan.preset, path, plan.head_set, source_lang, target_lang, loading, adapter, sessions, vllm)
     translator = plan.opener(order)
     translator.health.stand_in, translator.health.heads_note = plan.stand_in, plan.heads_note
     progress(1.0, f"{wanted.model} is ready")
@@ -283,6 +287,9 @@ def _open_vllm(order: Order) -> Translator:
         mt_vllm_enforce_eager=wanted.mt_vllm_enforce_eager,
         mt_vllm_cudagraph_mode=wanted.mt_vllm_cudagraph_mode,
         memory_gib=order.preset.memory_gib.mt,
+        kv_cache_gib=order.preset.kv_cache_gib.mt,
+        own_process=True,  # the recogniser's engines, and this process's threads, stay out of its way
+        vllm={"max_num_batched_tokens": VLLM_BATCH_TOKENS, **(order.vllm or {})},
         progress=order.progress,
         head_set_name=order.head_set_name,
         sessions=order.sessions,
@@ -294,9 +301,6 @@ def _made_ready(order: Order, translator: _Local) -> Translator:
     """The translator, once its model fits the head set and its fixed prompt is computed; otherwise it is closed."""
     try:
         name = Path(order.preset.translator.model).name
-        kv_cache_gib=order.preset.kv_cache_gib.mt,
-        own_process=True,  # the recogniser's engines, and this process's threads, stay out of its way
-        vllm={"max_num_batched_tokens": VLLM_BATCH_TOKENS},
         order.head_set.check_model(name, *translator.geometry, translator.architecture)
         _compare_layouts(order.head_set, translator.layout_id)
         translator.warm_up(order.source_lang, order.target_lang)
