@@ -21,6 +21,7 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from app.engine_launcher import run_child
+from app.signals import signals_held
 from engine.messages import Command, Numberer
 
 log = logging.getLogger(__name__)
@@ -63,7 +64,8 @@ class EngineChild:
             name="surtitle engine",
             daemon=False,
         )
-        self._process.start()
+        with signals_held():
+            self._process.start()
         assert self._process.pid is not None
         self.pid: int = self._process.pid
         atexit.register(self.kill)

@@ -19,6 +19,8 @@ def run_child(module: str, function: str, commands: Queue[Any], events: Queue[An
     An engine that cannot be imported says so as a fatal error before it ends with exit code 1.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the app's: it stops the session, then the engine
+    if hasattr(signal, "pthread_sigmask"):  # held back by the app until here, since Python would have raised it
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     try:
         engine = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:

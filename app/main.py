@@ -108,7 +108,11 @@ class Main:
         self._exit = OK
 
     async def run(self) -> int:
-        """The window comes first, the engine starts behind it."""
+        """The window comes first, the engine starts behind it. Ctrl-C is taken from the beginning to the end."""
+        with on_signals(self._leave):
+            return await self._run()
+
+    async def _run(self) -> int:
         controller, window = self.controller, self.window
         controller.changed.subscribe(window.show_status)
         controller.level.subscribe(window.show_level)
@@ -125,12 +129,11 @@ class Main:
         window.show()
         self.services.start()
         try:
-            with on_signals(self._leave):
-                self._spawn(self._begin)
-                await self._leaving.wait()
-                await self.dialogs.close()
-                await controller.close()
-                await asyncio.gather(*self._tasks, return_exceptions=True)
+            self._spawn(self._begin)
+            await self._leaving.wait()
+            await self.dialogs.close()
+            await controller.close()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
         finally:
             window.detach()
             window.hide()

@@ -6,6 +6,7 @@ import argparse
 import importlib
 import logging
 import sys
+from typing import NoReturn
 
 # command: (module with `add_arguments(parser)` and `run(args) -> int`, one line of help)
 COMMANDS = {
@@ -29,8 +30,8 @@ BENCHMARKS = {
     "hf-seams": ("engine.benchmarks.hf_seams", "what rows cost in the Hugging Face translator"),
     "translator": ("engine.benchmarks.translator", "the built-in translator's sentences and speed, base and adapter"),
     "mt": ("engine.benchmarks.mt", "milliseconds per token of the translator's seams"),
-}
     "memory": ("engine.benchmarks.memory", "how a GPU preset's memory is split, computed from its models' dimensions"),
+}
 
 
 # missing package: the extra that brings it
@@ -47,19 +48,34 @@ EXTRAS = {
 }
 
 
+# Of the app, which takes it from the command line before it comes to here.
+WINDOW = {"window": "the subtitle window: cold start, event to painted text, CPU time"}
+
+INTERRUPTED = 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaint is one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{message[0].upper()}{message[1:]}; see `{self.prog} --help`.\n")
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; exit status 2 and one sentence for bad input."""
+    """Run one command; exit status 2 and one sentence for bad input, 130 after Ctrl-C."""
+    try:
+        return _main(arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _main(arguments: list[str] | None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     table, program = COMMANDS, "surtitle"
     if words[:1] == ["benchmark"]:
         table, program, words = BENCHMARKS, "surtitle benchmark", words[1:]
-    known = {**table} if table is BENCHMARKS else {**table, "benchmark": ("", "speed of " + ", ".join(BENCHMARKS))}
-    parser = argparse.ArgumentParser(prog=program)
-    texts = "; ".join(f"{name}: {text}" for name, (_, text) in known.items())
-    parser.add_argument("command", choices=known, help=texts)
     if not words or words[0] not in table:
-        parser.parse_args(words[:1])
-        return 2
+        return _explain(program, words, {name: text for name, (_, text) in table.items()})
     try:
         return _run(program, words, table)
     except ModuleNotFoundError as error:
@@ -70,6 +86,22 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
 
 
+def _explain(program: str, words: list[str], known: dict[str, str]) -> int:
+    """Help where it is asked for; otherwise the sentence that says which commands there are."""
+    more = WINDOW if program.endswith("benchmark") else {"benchmark": "speed of " + ", ".join((*BENCHMARKS, *WINDOW))}
+    known |= more
+    what = "benchmark" if more is WINDOW else "command"
+    parser = _Parser(
+        prog=program,
+        usage=f"{program} {what.upper()} …",
+        epilog=f"{what}s:\n" + "\n".join(f"  {name:10} {text}" for name, text in known.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _, rest = parser.parse_known_args(words[:1])
+    problem = f"there is no {what} '{rest[0]}'" if rest else f"name a {what}"
+    parser.error(f"{problem}; {what}s are {', '.join(known)}")
+
+
 def _extra(package: str | None) -> str:
     """What to install for a package that is missing: the extra that brings it."""
     known = EXTRAS.get((package or "").split(".")[0])
@@ -78,7 +110,7 @@ def _extra(package: str | None) -> str:
 
 def _run(program: str, words: list[str], table: dict[str, tuple[str, str]]) -> int:
     module = importlib.import_module(table[words[0]][0])
-    command = argparse.ArgumentParser(prog=f"{program} {words[0]}", description=table[words[0]][1])
+    command = _Parser(prog=f"{program} {words[0]}", description=table[words[0]][1])
     module.add_arguments(command)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     return int(module.run(command.parse_args(words[1:])))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from app import cli
+from app import command_line
 from app.widgets.window_actions import DEFAULT_KEYS
 from engine import __main__ as engine_cli
 from engine import __version__
@@ -74,7 +74,7 @@ def parse(command: str) -> None:
         if len(words) > 1:  # alone it is the name of the command
             parser.parse_args(words[1:])
     elif words != ["--version"]:
-        cli._parser(words).parse_args(words)
+        command_line.parser(words).parse_args(words)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

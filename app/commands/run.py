@@ -19,6 +19,7 @@ from app.export.writer import WHAT
 from app.files import settings_file
 from app.options import RunOptions, overrides_of
 from app.settings import Settings, SettingsStore, load_settings
+from app.signals import interrupt_ends
 from engine.presets import PresetError
 
 
@@ -155,11 +156,12 @@ def options_of(settings: Settings) -> RunOptions:
 
 def window(options: RunOptions, settings: Settings, *, single: bool = False) -> int:
     """Hand over to the window. Qt is loaded here and not before."""
-    try:
-        main = importlib.import_module("app.main")
-    except ImportError as error:
-        raise UserError(f"The window cannot be opened ({error}): use `surtitle run FILE --headless`.") from error
-    status: int = main.run_window(options, settings=SettingsStore(settings, settings_file()), single=single)
+    with interrupt_ends():
+        try:
+            main = importlib.import_module("app.main")
+        except ImportError as error:
+            raise UserError(f"The window cannot be opened ({error}): use `surtitle run FILE --headless`.") from error
+        status: int = main.run_window(options, settings=SettingsStore(settings, settings_file()), single=single)
     return status
 
 

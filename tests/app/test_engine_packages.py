@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from app import cli, engine_packages
+from app import cli, command_line, engine_packages
 from app.commands import setup
 from app.engine_packages import Bundle, Cancelled, check, find_bundle, install, plan, remove, use
 from app.errors import UserError
@@ -220,7 +220,7 @@ def test_two_at_a_time_and_two_versions_side_by_side(bundle: Bundle) -> None:
 @pytest.fixture
 def packaged(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> Bundle:
     """The program is a packaged one."""
-    for module in (engine_packages, cli):
+    for module in (engine_packages, command_line):
         monkeypatch.setattr(module, "find_bundle", lambda folder=None: bundle)
     monkeypatch.setattr(sys, "path", sys.path[:])
     monkeypatch.setenv("PYTHONPATH", "")

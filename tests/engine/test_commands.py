@@ -12,21 +12,50 @@ import pytest
 from engine.__main__ import BENCHMARKS, COMMANDS, main
 
 
-@pytest.mark.parametrize("words", [["nonsense"], [], ["benchmark"], ["benchmark", "nonsense"], ["--nonsense"]])
-def test_a_bad_command_is_status_2_and_a_sentence(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["nonsense"], "There is no command 'nonsense'; commands are doctor, calibrate, "),
+        (["--nonsense"], "There is no command '--nonsense'; commands are "),
+        ([], "Name a command; commands are "),
+        (["benchmark"], "Name a benchmark; benchmarks are session, "),
+        (["benchmark", "nonsense"], "There is no benchmark 'nonsense'; benchmarks are session, "),
+        (["doctor", "--nonsense"], "Unrecognized arguments: --nonsense; see `surtitle doctor --help`."),
+        (
+            ["benchmark", "policies", "--jobs", "x"],
+            "Argument --jobs: invalid int value: 'x'; see `surtitle benchmark p",
+        ),
+    ],
+)
+def test_a_bad_command_is_status_2_and_a_sentence(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as caught:
         main(words)
     assert caught.value.code == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "error:" in captured.err.splitlines()[-1]
+    assert captured.err.startswith(sentence)
+    assert captured.err.count("\n") == 1
+    assert captured.err.endswith("--help`.\n")
 
 
-def test_bad_arguments_of_a_command_are_status_2(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(["doctor", "--nonsense"])
-    assert caught.value.code == 2
-    assert "surtitle doctor: error: unrecognized arguments: --nonsense" in capsys.readouterr().err
+def test_every_command_is_in_the_sentence_and_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, known in (([], (*COMMANDS, "benchmark")), (["benchmark"], (*BENCHMARKS, "window"))):
+        for asked, show in (([], lambda: capsys.readouterr().err), (["--help"], lambda: capsys.readouterr().out)):
+            with pytest.raises(SystemExit):
+                main([*words, *asked])
+            text = show()
+            assert all(name in text for name in known)
+
+
+def test_ctrl_c_is_a_quiet_end(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(args: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("engine.doctor.run", interrupted)
+    assert main(["doctor"]) == 130
+    assert capsys.readouterr().err == ""
 
 
 def test_as_a_program_too() -> None:
@@ -34,7 +63,7 @@ def test_as_a_program_too() -> None:
         [sys.executable, "-m", "engine", "nonsense"], capture_output=True, text=True, check=False, timeout=60
     )
     assert done.returncode == 2
-    assert "invalid choice: 'nonsense'" in done.stderr
+    assert "There is no command 'nonsense'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
