@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ class Processes:
         self.failing: set[str] = set()
 
     def run(self, words: list[str], limit_s: float) -> str:
-        options = dict(zip(words, words[1:], strict=False))
+        options = dict(pairwise(words))
         seam, path = options["--seam"], Path(options["--json"])
         ranks = options.get("--tensor-parallel", "")
         self.started.append(ranks or seam)
