@@ -383,6 +383,8 @@ class Controller:
             self._record(event)
 
     def _on_report(self, report: SourceReport) -> None:
+        if report.lost and not self.status.lost:
+            self.engine.flush()  # no more sound will close what was being said
         self._show(replace(self.status, source=report.name, lost=report.lost, overflows=report.overflows))
         self._notices.say("source", report.trouble)
 

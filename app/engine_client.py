@@ -170,7 +170,7 @@ class EngineClient:
                 log.warning("%d block(s) of sound could not be given to the engine.", self.audio_dropped)
 
     def flush(self) -> None:
-        """Close the open utterance now."""
+        """Close the open utterance now: its last words become final. Nothing without a session."""
         if self.state is EngineState.RUNNING:
             self._send(Flush())
 

@@ -102,7 +102,7 @@ class Audio(Command):
 
 @dataclass(frozen=True, slots=True)
 class Flush(Command):
-    """Close the open utterance now (for example when the microphone was muted)."""
+    """Close the open utterance now: nothing more will be heard for a while (the microphone was lost)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from engine.messages import (
     Envelope,
     Error,
     Event,
+    Flush,
     Health,
     Loading,
     Machine,
@@ -87,6 +88,9 @@ class FakeEngine:
                 self._began_s = time.monotonic()
             case Audio():
                 self._listen(command)
+            case Flush() if self._words and (said := self._position()):
+                self._caption(final=True)
+                self._words += self._do.get("final_every", 6) - said
             case Stop():
                 if self._do.get("on_stop") == "hang":
                     return

@@ -10,13 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from app.controller import Controller, Gap, Recorded, SessionBegan, SessionEnded
 from app.engine_client import EngineError
 from app.errors import UserError
 from app.playback import FileSource
-from app.source import Feed, Source, SourceError
+from app.source import Feed, Source, SourceError, SourceReport
 from app.status import Phase, Status
 from app.subtitles import Line
 from engine.messages import Activity, Caption, Configure, Error, Health, Stopped
@@ -235,8 +236,6 @@ class Losing:
         pass
 
     async def run(self, feed: Feed) -> None:
-        import numpy as np
-
         feed.send(np.zeros((1600, 1), np.float32), 16_000, 0.0)
         feed.send(np.full((1600, 1), 0.5, np.float32), 16_000, 3.0)
         raise SourceError("The microphone 'X' was disconnected; connect it and start again.")
@@ -259,6 +258,32 @@ def test_a_lost_microphone_ends_the_session_in_good_order() -> None:
     assert Gap(0.1, 3.0) in memory.events
     assert levels == [0.0, 0.5, 0.0]
     assert any(isinstance(e, Stopped) for e in memory.events), "what was heard was finalised"
+
+
+def test_a_microphone_that_is_looked_for_leaves_no_sentence_open() -> None:
+    memory = Memory()
+
+    class Silent(Losing):
+        async def run(self, feed: Feed) -> None:
+            feed.send(np.full((16_000, 1), 0.5, np.float32), 16_000, 0.0)
+            feed.reports.emit(SourceReport("a microphone"))
+            await until(lambda: any(isinstance(e, Caption) for e in memory.events))
+            for _ in range(2):
+                feed.reports.emit(SourceReport("a microphone", "It is looked for.", lost=True))
+            while not feed.stopped:
+                await feed.pause(60)
+
+    def finals() -> list[Caption]:
+        return [e for e in memory.events if isinstance(e, Caption) and e.final]
+
+    async def scenario(controller: Controller) -> None:
+        await controller.start()
+        await until(lambda: bool(finals()))
+        assert controller.status.lost
+        await controller.stop()
+
+    play(Silent, scenario, [memory])
+    assert [e.utterance_id for e in finals()] == [0], "once for each loss"
 
 
 def test_a_fault_in_a_source_does_not_cost_what_was_said(tmp_path: Path) -> None:
