@@ -36,6 +36,7 @@ from engine.benchmarks.asr_subject import (
     preset_subject,
     random_subject,
 )
+from engine.benchmarks.options import key_and_value
 from engine.benchmarks.speech_checkpoints import ALIGNERS
 from engine.files import write_atomically
 from engine.gpus import gpus
@@ -88,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _subject(args: argparse.Namespace, folder: Path, most: int) -> Subject:
     if not args.random_weights:
-        preset = load_preset(args.preset, dict(_value(text) for text in args.set))
+        preset = load_preset(args.preset, dict(key_and_value(text) for text in args.set))
         recording = args.file or min((resources() / "recordings").glob("*.flac"))
         return preset_subject(preset, args.language, recording)
     values = RecogniserPreset(
@@ -103,17 +104,6 @@ def _subject(args: argparse.Namespace, folder: Path, most: int) -> Subject:
         vllm={"load_format": "dummy", **(PLAIN_ATTENTION if on_gpu and args.attention == "plain" else {})},
     )
     return random_subject(args.random_weights, folder, values, settings)
-
-
-def _value(text: str) -> tuple[str, Any]:
-    """A preset's key and value as the command line gives them."""
-    key, mark, value = text.partition("=")
-    if not mark:
-        raise ValueError(f"'{text}' is not KEY=VALUE.")
-    try:
-        return key, json.loads(value)
-    except ValueError:
-        return key, value
 
 
 def _measure(subject: Subject, args: argparse.Namespace, counts: Sequence[int]) -> dict[str, Any]:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from engine.alignatt.policy import COMMIT_FAST_PATH
 from engine.alignatt.units import separator, split_units
+from engine.messages import Caption
 from engine.schemas import CaptionLine
+
+State = CaptionLine | Caption  # of a log, or as the engine tells it
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +31,9 @@ class StableWord:
         return self.stable_s - self.said_s
 
 
-def stable_words(captions: Iterable[CaptionLine], target_lang: str) -> list[StableWord]:
+def stable_words(captions: Iterable[State], target_lang: str) -> list[StableWord]:
     """Every target word (grapheme cluster, in scripts without spaces) of the utterances that became final."""
-    by_utterance: dict[int, list[CaptionLine]] = {}
+    by_utterance: dict[int, list[State]] = {}
     for caption in captions:
         by_utterance.setdefault(caption.utterance_id, []).append(caption)
     words: list[StableWord] = []
@@ -40,7 +43,7 @@ def stable_words(captions: Iterable[CaptionLine], target_lang: str) -> list[Stab
     return words
 
 
-def _words_of(utterance_id: int, states: Sequence[CaptionLine], target_lang: str) -> list[StableWord]:
+def _words_of(utterance_id: int, states: Sequence[State], target_lang: str) -> list[StableWord]:
     last = states[-1]
     total = len(split_units(last.stable, target_lang))
     start_s, end_s = last.start_s or 0.0, last.end_s or last.audio_s
@@ -52,7 +55,7 @@ def _words_of(utterance_id: int, states: Sequence[CaptionLine], target_lang: str
     return words
 
 
-def _whole_words(state: CaptionLine, last: CaptionLine, target_lang: str) -> int:
+def _whole_words(state: State, last: State, target_lang: str) -> int:
     """Words that are whole in `state`: a word that grows later counts when it is complete."""
     units = split_units(state.stable, target_lang)
     grown = separator(target_lang) and last.stable[len(state.stable) : len(state.stable) + 1].strip(" .,!?…:;")
@@ -73,7 +76,7 @@ class SessionFigures:
     retractions: int
 
 
-def session_figures(captions: Sequence[CaptionLine], target_lang: str) -> SessionFigures:
+def session_figures(captions: Sequence[State], target_lang: str) -> SessionFigures:
     """Lag, early stability, held text, and stable text that was taken back (which must be 0)."""
     words = stable_words(captions, target_lang)
     lags = sorted(word.lag_s for word in words)

@@ -1,27 +1,36 @@
-"""`surtitle benchmark session`: the whole program on a recording, at real pace, as a user runs it."""
+"""`surtitle benchmark session`: a whole session at real pace, and where its time and memory go.
+
+The engine process is fed as the app feeds it, and tells spans of its work (`session_chain` says of which stages). With
+`--terminal`, `--window` or `--fast` the whole program runs instead, as a person starts it, looked at from outside.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
-import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+from engine.benchmarks import session_end, session_program
+from engine.benchmarks.asr import ATTENTION_HELP, PLAIN_ATTENTION
+from engine.benchmarks.gpu_memory import GpuMemory
+from engine.benchmarks.mt_subject import BenchmarkError
+from engine.benchmarks.options import key_and_value
+from engine.benchmarks.processes import Sampler
+from engine.benchmarks.session_play import BLOCK_S, EngineProcess, play, read_recording
+from engine.benchmarks.session_random import MADE_UP, RandomModels, stand_ins
+from engine.benchmarks.session_report import loaded, machine, memory, progress, session, show, subject
+from engine.files import write_atomically
+from engine.messages import Configure, Event, Loading, Start
+from engine.presets import PresetError, load_preset, resources
 
-from engine.benchmarks.lag import session_figures
-from engine.benchmarks.processes import Sampler, drift_mib
-from engine.host import library_versions
-from engine.presets import resources
-from engine.schemas import CaptionLine, EndLine, LogError, SessionLine, read_log
+TELL_EVERY_S = 15.0
+SAVE_EVERY_S = 30.0
+BUSY_WITHIN_S = 20.0  # for the moment at which the engine is killed while it works
+END_S = 15.0  # of `--within`, kept for the end
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,120 +39,151 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preset", default="laptop")
     parser.add_argument("--from", dest="source", default="en")
     parser.add_argument("--to", dest="target", default="de")
-    parser.add_argument("--window", action="store_true", help="with the subtitle window open (needs a display)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="another value of the preset")
     parser.add_argument("--minutes", type=float, help="play the recording over and over for this long")
-    parser.add_argument("--fast", action="store_true", help="as fast as the engine takes the audio")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--within", type=float, metavar="MINUTES", help="play less, so that all of it takes no longer")
+    parser.add_argument("--random-weights", action="store_true", help="Qwen3-ASR and vLLM's translator without weights")
+    parser.add_argument("--attention", choices=("own", "plain"), default="plain", help=ATTENTION_HELP)
+    parser.add_argument("--kill", action="store_true", help="at the end kill the engine while it works")
+    parser.add_argument("--terminal", action="store_true", help="the whole program in the terminal, from outside")
+    parser.add_argument("--window", action="store_true", help="the whole program with its window (needs a display)")
+    parser.add_argument("--fast", action="store_true", help="the whole program, as fast as the engine takes the audio")
+    parser.add_argument("--json", type=Path, help="also write the figures here, anew after every stage")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the session and print its figures. Status 1 when the session failed."""
-    recording = args.file or min((resources() / "recordings").glob("*.flac"))
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "session.jsonl"
-        if args.minutes:
-            recording = _looped(recording, args.minutes, Path(folder) / "looped.flac")
-        command = [sys.executable, "-m", "app.cli", "run", str(recording), "--preset", args.preset]
-        command += ["--from", args.source, "--to", args.target, "--log", str(log)]
-        command += [] if args.window else ["--headless"]
-        command += ["--fast"] if args.fast else []
-        started = time.monotonic()
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=Path.cwd()) as process:
-            sampler = Sampler(process.pid)
-            status = process.wait()
-            sampler.stop()
-        total_s = time.monotonic() - started
-        if status:
-            print(f"The session ended with status {status}.", file=sys.stderr)
-            return 1
+    """Run it and print its figures. Status 1 when the session failed, 2 for bad input."""
+    try:
+        if any(value is not None and not 0 < value < 1e5 for value in (args.minutes, args.within)):
+            raise BenchmarkError("Minutes must be greater than 0.")
+        if args.terminal or args.window or args.fast:
+            if args.kill or args.random_weights or args.within or args.set:
+                raise BenchmarkError(
+                    "--kill, --random-weights, --within and --set measure the engine: leave out --terminal, --window "
+                    "and --fast."
+                )
+            return session_program.run(args)
+        with tempfile.TemporaryDirectory() as folder:
+            return _Measurement(args, Path(folder)).run()
+    except (BenchmarkError, PresetError, ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+class _Measurement:
+    """One run. Raises `BenchmarkError` and `PresetError` for what cannot be run."""
+
+    def __init__(self, args: argparse.Namespace, folder: Path) -> None:
+        self._args, self._began_s = args, time.monotonic()
+        overrides = dict(key_and_value(text) for text in args.set)
+        preset = load_preset(args.preset, overrides)
+        preset.check_pair(args.source, args.target)
+        self._recording = read_recording(args.file or min((resources() / "recordings").glob("*.flac")))
+        self._seconds = 60 * args.minutes if args.minutes else self._recording.seconds
+        self._gpu = GpuMemory.open()
+        self._random: RandomModels | None = None
+        self._figures = {"complete": False, **subject(preset, args), "machine": machine(self._gpu)}
+        if args.random_weights:
+            chosen = stand_ins(preset, (args.source, args.target), folder, self._gpu is not None)
+            overrides |= chosen.overrides
+            self._figures |= {"models": chosen.names, "made_up": MADE_UP}
+            plain = PLAIN_ATTENTION if self._gpu and args.attention == "plain" else {}
+            self._random = RandomModels("cuda" if self._gpu else "cpu", plain)
+        self._configure = Configure(args.preset, args.source, args.target, overrides=overrides)
+        self._told = ""
+        self._save()
+
+    def run(self) -> int:
+        """The status. What was measured before a failure is kept."""
+        engine = EngineProcess(self._random, on_event=self._tell)
+        sampler = Sampler(engine.pid)
         try:
-            lines = read_log(log)
-        except LogError as error:
+            self._load(engine, sampler)
+            self._play(engine, sampler)
+            return self._verdict()
+        except BenchmarkError as error:
+            if engine.record.ready is None:
+                raise
+            self._figures["failed"] = str(error)
             print(error, file=sys.stderr)
             return 1
-    if not any(isinstance(line, EndLine) for line in lines):
-        print("The session's log has no end: the program was killed.", file=sys.stderr)
-        return 1
-    figures = _figures(lines, sampler, total_s, args)
-    _show(figures)
-    if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    return 0
+        finally:
+            engine.close()
+            sampler.stop()
+            if self._gpu:
+                self._gpu.close()
+            self._save()
 
+    def _load(self, engine: EngineProcess, sampler: Sampler) -> None:
+        engine.send(self._configure)
+        engine.wait(lambda record: record.ready is not None or bool(record.errors))
+        if engine.record.ready is None:
+            raise BenchmarkError(engine.record.errors[0])
+        self._figures |= loaded(engine.record, engine.began_s)
+        self._figures["memory"] = memory(sampler, self._gpu)
+        self._save()
 
-def _looped(recording: Path, minutes: float, target: Path) -> Path:
-    """The recording again and again, as one file."""
-    import soundfile
+    def _play(self, engine: EngineProcess, sampler: Sampler) -> None:
+        if self._args.within:
+            left_s = 60 * self._args.within - (time.monotonic() - self._began_s) - END_S
+            if left_s < self._recording.seconds and left_s < self._seconds:
+                raise BenchmarkError(
+                    f"Loading has left {max(0.0, left_s):.0f} s of the {self._args.within:g} minutes: give more with "
+                    "--within."
+                )
+            self._seconds = min(self._seconds, left_s)
+        self._say(f"{self._seconds / 60:.1f} minutes of audio at real pace")
+        engine.send(Start("benchmark"))
+        audio, tell_s, save_s = play(engine, self._recording), TELL_EVERY_S, SAVE_EVERY_S
+        for sent_s in audio:
+            if sent_s >= tell_s:
+                tell_s += TELL_EVERY_S
+                self._say(progress(engine.record, sent_s))
+            if sent_s >= save_s:
+                save_s += SAVE_EVERY_S
+                self._note(engine, sampler, sent_s)
+            if sent_s >= self._seconds:
+                break
+        if self._args.kill:
+            self._wait_for_work(engine, audio)
+            end = session_end.kill(engine, self._gpu)
+        else:
+            end = session_end.stop(engine, self._gpu)
+        self._note(engine, sampler, len(engine.record.sent) * BLOCK_S)
+        self._figures |= {"end": end, "complete": True}
 
-    samples, rate = soundfile.read(recording, dtype="int16")
-    with soundfile.SoundFile(target, "w", rate, 1 if samples.ndim == 1 else samples.shape[1]) as file:
-        for _ in range(max(1, round(minutes * 60 * rate / len(samples)))):
-            file.write(samples)
-    return target
+    def _wait_for_work(self, engine: EngineProcess, audio: Iterator[float]) -> None:
+        """Go on playing until the translator is at work. Raises `BenchmarkError` when it never is."""
+        for sent_s in audio:
+            if engine.wait(lambda record: "translation" in record.running, BLOCK_S * 0.8):
+                return
+            if sent_s > self._seconds + BUSY_WITHIN_S:
+                raise BenchmarkError("The translator had nothing to do for 20 s: is there speech in the recording?")
 
+    def _note(self, engine: EngineProcess, sampler: Sampler, sent_s: float) -> None:
+        """The figures of the session so far, saved."""
+        with engine.changed:
+            self._figures |= session(engine.record, sent_s, self._args.target)
+        self._figures["memory"] = memory(sampler, self._gpu)
+        self._save()
 
-def _figures(lines: list[Any], sampler: Sampler, total_s: float, args: argparse.Namespace) -> dict[str, Any]:
-    captions = [line for line in lines if isinstance(line, CaptionLine)]
-    session = next(line for line in lines if isinstance(line, SessionLine))
-    end = next(line for line in lines if isinstance(line, EndLine))
-    stages: dict[str, list[float]] = {}
-    for caption in captions:
-        for name, value in caption.stages.items():
-            stages.setdefault(name, []).append(value)
-    engine_cpu = sum(usage.cpu_s for usage in sampler.usage.values() if usage.name == "engine")
-    return {
-        "preset": session.preset,
-        "pair": f"{session.source_lang}-{session.target_lang}",
-        "pace": "fast" if args.fast else "real",
-        "window": args.window,
-        "audio_s": end.audio_s,
-        "session_wall_s": end.wall_s,
-        "ready_s": session.info.get("load_s"),
-        "total_s": round(total_s, 2),
-        "real_time_factor": round(engine_cpu / end.audio_s, 3),
-        **asdict(session_figures(captions, session.target_lang)),
-        "stage_ms": {name: _quantiles(values) for name, values in stages.items()},
-        "processes": [
-            {
-                "name": usage.name,
-                "cpu_s": round(usage.cpu_s, 1),
-                "peak_mib": round(usage.peak_mib),
-                "drift_mib": drift_mib(usage.own_mib),
-            }
-            for usage in sampler.usage.values()
-        ],
-        "peak_total_mib": round(sampler.peak_total_mib),
-        "machine": {"cpu": _cpu_name(), "cores": os.cpu_count(), "system": platform.platform()},
-        "versions": library_versions(),
-    }
+    def _verdict(self) -> int:
+        show(self._figures)
+        end = self._figures["end"]
+        if end["processes_gone_s"] is None or (self._gpu and end["gpu_free_s"] is None):
+            print("What the engine had started did not end, or GPU memory was not given back.", file=sys.stderr)
+            return 1
+        return 0
 
+    def _tell(self, event: Event) -> None:
+        """Loading, a line for each thing that is loaded."""
+        if isinstance(event, Loading) and event.text != self._told:
+            self._told = event.text
+            self._say(event.text)
 
-def _quantiles(values: list[float]) -> dict[str, float]:
-    ordered = sorted(values)
-    return {name: ordered[min(len(ordered) - 1, int(q * len(ordered)))] for name, q in (("p50", 0.5), ("p95", 0.95))}
+    def _say(self, text: str) -> None:
+        print(f"[{time.monotonic() - self._began_s:6.1f} s] {text}", flush=True)
 
-
-def _cpu_name() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    return next(
-        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor()
-    )
-
-
-def _show(figures: dict[str, Any]) -> None:
-    table = Table(title=f"{figures['preset']} {figures['pair']}, {figures['pace']} pace", show_header=False)
-    for name, value in figures.items():
-        if name in ("processes", "stage_ms", "versions", "machine"):
-            continue
-        table.add_row(name.replace("_", " "), f"{value:.3g}" if isinstance(value, float) else str(value))
-    for name, quantiles in figures["stage_ms"].items():
-        table.add_row(name, f"p50 {quantiles['p50']:.1f}, p95 {quantiles['p95']:.1f}")
-    for usage in figures["processes"]:
-        grown = "" if usage["drift_mib"] is None else f", grown by {usage['drift_mib']} MiB"
-        table.add_row(f"process {usage['name']}", f"{usage['cpu_s']} CPU s, peak {usage['peak_mib']} MiB{grown}")
-    table.add_row("machine", f"{figures['machine']['cpu']}, {figures['machine']['cores']} cores")
-    Console().print(table)
+    def _save(self) -> None:
+        if self._args.json:
+            write_atomically(self._args.json, json.dumps(self._figures, indent=1, ensure_ascii=False) + "\n")
