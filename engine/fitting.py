@@ -49,8 +49,8 @@ def obstacle(
         return short
     if wants_vllm and not vllm():
         return (
-            f"{name} runs on vLLM, which is not installed here: `surtitle setup --gpu` makes an environment that "
-            "has it."
+            f"{name} runs on vLLM, which is not installed here: `surtitle setup --gpu` makes an environment "
+            "with it and says how to start it."
         )
     return ""
 

@@ -18,7 +18,7 @@ from engine.capture.guard import CaptureError
 from engine.capture.host import Cancel, CaptureEngine, Generation, Job
 from engine.capture.modes import NO_CAPTURE, ModeRecord
 from engine.capture.settings import EngineSettings
-from engine.capture.start import explain, machine, spawn_processes
+from engine.capture.start import explain, machine
 
 logger = logging.getLogger("surtitle.asr")
 
@@ -85,7 +85,6 @@ def start(settings: EngineSettings) -> SpeechEngine:
         device, total_gib = machine(settings)
     except CaptureError as error:
         raise RecognitionError(str(error)) from error
-    spawn_processes()
 
     def build() -> Any:
         from vllm.engine.arg_utils import EngineArgs

@@ -18,6 +18,11 @@ from engine.gpus import gpus
 logger = logging.getLogger("surtitle.capture")
 Progress = Callable[[float, str], None]
 SelfTest = Callable[[CaptureEngine, int], str | None]
+# What vLLM and its processes take from their environment only.
+ENVIRONMENT = {
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a forked child would inherit threads and locks of this process
+    "VLLM_NO_USAGE_STATS": "1",  # otherwise each engine reports its model and machine to the makers of vLLM
+}
 
 
 def start(
@@ -53,6 +58,7 @@ def start(
 
 def machine(settings: EngineSettings) -> tuple[str, float]:
     """ "cuda" or "cpu", and its memory in GiB. Raises `CaptureError` without vLLM, or when memory is short."""
+    os.environ.update(ENVIRONMENT)
     try:
         import torch
         from vllm.platforms import current_platform
@@ -86,14 +92,6 @@ def _gpu_memory() -> tuple[float, float]:
     return total / GIB, free / GIB
 
 
-def spawn_processes() -> None:
-    """Have vLLM start its processes anew: a forked child would inherit threads and locks of this one.
-
-    vLLM takes this from its environment only.
-    """
-    os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
-
-
 def _build(settings: EngineSettings, mode: str, device: str, total_gib: float) -> tuple[CaptureEngine, int]:
     """An engine in one mode, not tested yet, and the size of its vocabulary."""
     from vllm.engine.arg_utils import EngineArgs
@@ -102,8 +100,6 @@ def _build(settings: EngineSettings, mode: str, device: str, total_gib: float) -
     from vllm.v1.executor import Executor
 
     vocabulary = 0
-    if settings.own_process:
-        spawn_processes()
 
     def build() -> LLMEngine:
         nonlocal vocabulary

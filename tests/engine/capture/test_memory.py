@@ -47,6 +47,8 @@ def test_each_speech_engine_has_its_own_part(tmp_path: object) -> None:
 def on_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with vLLM and CUDA, as far as `machine` looks; CUDA says 20 of 24 GiB."""
     torch = pytest.importorskip("torch")
+    for name in start.ENVIRONMENT:
+        monkeypatch.setenv(name, "")  # and back to what it was
     platforms = SimpleNamespace(current_platform=SimpleNamespace(is_cpu=lambda: False))
     monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(platforms=platforms))
     monkeypatch.setitem(sys.modules, "vllm.platforms", platforms)
@@ -74,7 +76,10 @@ def test_cuda_is_asked_where_the_list_does_not_say_which_gpu_it_takes(
         start.machine(EngineSettings("m", memory_gib=21))
 
 
-def test_processes_of_vllm_are_spawned(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("on_cuda")
+def test_processes_of_vllm_are_spawned_and_report_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VLLM_WORKER_MULTIPROC_METHOD", "fork")
-    start.spawn_processes()
+    monkeypatch.setenv("VLLM_NO_USAGE_STATS", "0")
+    start.machine(EngineSettings("m"))
     assert os.environ["VLLM_WORKER_MULTIPROC_METHOD"] == "spawn"
+    assert os.environ["VLLM_NO_USAGE_STATS"] == "1"
