@@ -23,8 +23,9 @@ class RunOptions:
     """`file` is played; without one the `microphone` of that name is recorded (None: the default one).
 
     `microphone_required`: it is an error when that one is not there; otherwise another is taken and said.
-    `exports` are written when a session ends, `what` ("source", "target", "both") being in them. `overrides`
-    are dotted preset keys. `autostart`: begin at once and, with a file, leave when it has ended.
+    `exports` are written when a session ends, `what` ("source", "target", "both") being in them. `log_kept`: false for
+    a log that is deleted in the end, so that nobody is sent to it. `overrides` are dotted preset keys. `autostart`:
+    begin at once and, with a file, leave when it has ended.
     """
 
     preset: str = "laptop"
@@ -37,6 +38,7 @@ class RunOptions:
     exports: tuple[Path, ...] = ()
     what: str = "target"
     log: Path | None = None
+    log_kept: bool = True
     trace: bool = False
     context: str = ""
     overrides: dict[str, Any] = field(default_factory=dict)
@@ -68,7 +70,7 @@ class RunOptions:
         for path in self.exports:
             check_path(path)
         for path in (*self.exports, *([self.log] if self.log else [])):
-            _check_folder(path)
+            check_writable(path)
         if self.log is not None and self.log.is_dir():
             raise UserError(f"The session log cannot be written to '{self.log}': it is a folder.")
 
@@ -87,7 +89,8 @@ def overrides_of(settings: Settings, preset_id: str) -> dict[str, Any]:
     return {key: value for key, value in wanted.items() if value}
 
 
-def _check_folder(path: Path) -> None:
+def check_writable(path: Path) -> None:
+    """See that a file can be written, and make its folder. Raises `UserError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -59,6 +59,7 @@ class Records:
         """`say` is given the lines of the trace, if there is one; without it they go to standard error."""
         self.transcript = Transcript(sessions_folder())
         self.log = SessionLog(options.log) if options.log else None
+        self._log_kept = options.log_kept
         self.exporter = Exporter(options.exports, options.what, self.transcript)
         self.recorders: list[Recorder] = [self.transcript, self.exporter]
         if self.log:
@@ -80,7 +81,7 @@ class Records:
     def summary(self) -> list[str]:
         """Where everything is, one sentence each."""
         lines = [done.sentence for done in self.exporter.written]
-        if self.log and self.log.path.exists():
+        if self.log and self._log_kept and self.log.path.exists():
             lines.append(f"Session log: {self.log.path}.")
         if (path := self.transcript.path) and path.exists():
             lines.append(f"Transcript: {path}.")

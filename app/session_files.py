@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from app.files import add_line, is_being_written, reason
-from app.session_record import TranscriptError, read_session
+from app.session_record import SessionRecord, TranscriptError, read_session
 
 _TAIL_BYTES = 65_536  # the end of a journal is looked for in so much of it
 
@@ -46,6 +47,26 @@ def find_session(folder: Path, name: str) -> Path:
     if len(found) > 1:
         raise TranscriptError(f"'{name}' fits {len(found)} sessions: {', '.join(p.stem for p in found[:5])}.")
     return found[0]
+
+
+def open_session(folder: Path, name: str, passed_over: Callable[[str], None]) -> SessionRecord:
+    """The session of a name, as `find_session` finds it, read. Raises `TranscriptError`.
+
+    "last" is the newest that can be read; `passed_over` is given a sentence for each newer file that cannot.
+    """
+    found = find_session(folder, name)
+    if name != "last":
+        return read_session(found)
+    for path in session_files(folder):
+        try:
+            record = read_session(path)
+        except TranscriptError as error:
+            passed_over(f"{str(error).rstrip('.')}; it was passed over.")
+            continue
+        if record.started_at or record.has_text:
+            return record
+        passed_over(f"The session {path.stem} is empty; it was passed over.")
+    raise TranscriptError(f"None of the sessions in {folder} can be read.")
 
 
 def short_id(path: Path) -> str:

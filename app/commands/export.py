@@ -8,8 +8,7 @@ from pathlib import Path
 
 from app.export.writer import SUFFIXES, WHAT, ExportError, check_path, export
 from app.files import sessions_folder
-from app.session_files import find_session
-from app.session_record import read_session
+from app.session_files import open_session
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     """Write every file that can be written. Raises `UserError`."""
     for path in args.path:
         check_path(path)
-    record = read_session(find_session(sessions_folder(), args.session))
+    record = open_session(sessions_folder(), args.session, lambda sentence: print(sentence, file=sys.stderr))
     status = 0
     if record.damaged_lines:
         print(f"{record.damaged_lines} damaged line(s) of the session were left out.", file=sys.stderr)

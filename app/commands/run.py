@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import sys
 import tempfile
 import tomllib
@@ -17,10 +18,12 @@ from app.engine_packages import find_bundle
 from app.errors import UserError
 from app.export.writer import WHAT
 from app.files import settings_file
-from app.options import RunOptions, overrides_of
+from app.options import RunOptions, check_writable, overrides_of
 from app.settings import Settings, SettingsStore, load_settings
 from app.signals import interrupt_ends
 from engine.presets import PresetError
+
+PICTURES = (".png", ".svg", ".pdf")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,17 +67,20 @@ def run(args: argparse.Namespace) -> int:
     """Run a session. Raises `UserError` when it cannot."""
     if args.trace_plot is None:
         return _run(args)
+    _check_picture(args.trace_plot)
     with tempfile.TemporaryDirectory() as folder:
-        args.trace = True
-        args.log = args.log or Path(folder) / "log.jsonl"
-        status = _run(args)
+        kept = args.log is not None
+        args.trace, args.log = True, args.log or Path(folder) / "log.jsonl"
+        status = _run(args, log_kept=kept)
+        if not args.log.exists():
+            return status  # no session began
         drawn = run_engine_command(["trace-plot", str(args.log), "--output", str(args.trace_plot)])
         return status or drawn
 
 
-def _run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace, log_kept: bool = True) -> int:
     settings = _settings()
-    options = options_from(args, settings)
+    options = replace(options_from(args, settings), log_kept=log_kept)
     if not args.headless and (problem := display_problem()):
         raise UserError(problem)
     options.check()
@@ -83,6 +89,17 @@ def _run(args: argparse.Namespace) -> int:
         return window(options, settings)
     options.make_source().check()
     return run_headless(options)
+
+
+def _check_picture(path: Path) -> None:
+    """See before the session that its picture can be drawn. Raises `UserError`."""
+    if path.suffix.lower() not in PICTURES:
+        raise UserError(f"Cannot draw '{path}': the name must end in one of {', '.join(PICTURES)}.")
+    if path.is_dir():
+        raise UserError(f"Cannot draw '{path}': it is a folder.")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise UserError("The picture needs matplotlib: pip install 'surtitle[evaluation]'.")
+    check_writable(path)
 
 
 def _ensure_engine(*, window: bool) -> None:

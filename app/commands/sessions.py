@@ -15,7 +15,7 @@ from app.errors import UserError
 from app.export.txt import write
 from app.export.writer import WHAT
 from app.files import sessions_folder
-from app.session_files import delete_session, find_session, is_running, session_files, short_id
+from app.session_files import delete_session, find_session, is_running, open_session, session_files, short_id
 from app.session_record import NewerSessionError, SessionRecord, TranscriptError, read_session
 
 
@@ -35,7 +35,8 @@ def run(args: argparse.Namespace) -> int:
     """Carry out the action. Raises `UserError`."""
     folder = sessions_folder()
     if args.action == "show":
-        print(write(read_session(find_session(folder, args.session)), args.what), end="")
+        record = open_session(folder, args.session, lambda sentence: print(sentence, file=sys.stderr))
+        print(write(record, args.what), end="")
         return 0
     if args.action == "delete":
         return _delete([find_session(folder, name) for name in args.session], args.yes)

@@ -98,6 +98,12 @@ def test_bad_command_lines(capsys: Capture, tmp_path: Path) -> None:
         (["run", str(sound), "--headless", "--log", str(tmp_path)], "it is a folder"),
         (["run", str(sound), "--headless", "--set", "nonsense"], "KEY=VALUE"),
         (["run", str(sound), "--headless", "--set", "policy.theta=7"], "not valid at 'policy.theta'"),
+        (["run", str(sound), "--headless", "--trace-plot", "a.doc"], "must end in one of .png, .svg, .pdf"),
+        (
+            ["run", str(sound), "--headless", "--trace-plot", str(tmp_path / "p.png"), "--to", "xx"],
+            "not translate en-xx",
+        ),
+        (["run", str(sound), "--headless", "--trace-plot", str(empty / "a.png")], "cannot be written"),
         (["run", "--headless", "--fast"], "give one"),
         (["run", str(sound), "--mic"], "not allowed with"),
         (["sessions", "show", "last"], "no sessions"),
@@ -165,6 +171,27 @@ def test_a_session_of_a_newer_version_is_left_to_that_one(capsys: Capture, sessi
     with pytest.raises(TranscriptError, match="newer version"):
         recover_session(newer)
     assert newer.read_text() == text
+
+
+def test_last_is_the_newest_session_that_can_be_read(capsys: Capture, session: Transcript, tmp_path: Path) -> None:
+    out = tmp_path / "x.txt"
+    (sessions_folder() / "20990101-000000-00000000.jsonl").write_text("nonsense\n")
+    (sessions_folder() / "20990102-000000-00000000.jsonl").write_text("")
+    assert cli.main(["export", "last", str(out)]) == 0
+    said = [
+        "The session 20990102-000000-00000000 is empty; it was passed over.",
+        "The session 20990101-000000-00000000 is not a session journal or is damaged throughout; it was passed over.",
+    ]
+    assert capsys.readouterr().err.splitlines() == [*said, f"Wrote {out}."]
+    assert out.read_text() == "Guten Morgen.\nWie geht\n"
+    assert cli.main(["sessions", "show", "last", "--what", "target"]) == 0
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.splitlines()) == ("Guten Morgen.\nWie geht\n", said)
+    assert "damaged throughout." in refused(capsys, "export", "20990101", str(out))
+    assert session.path is not None
+    session.path.unlink()
+    assert cli.main(["export", "last", str(out)]) == 2
+    assert "None of the sessions in" in capsys.readouterr().err
 
 
 def test_export_of_a_session_that_was_cut_off(capsys: Capture, session: Transcript, tmp_path: Path) -> None:

@@ -80,6 +80,18 @@ def test_a_file_from_beginning_to_end(start: Any, home: Path, tmp_path: Path) ->
     assert names[0].read_text() == stdout
 
 
+def test_a_log_that_is_only_for_the_picture_is_not_named(start: Any, tmp_path: Path) -> None:
+    picture = tmp_path / "a.png"
+    child = start("--fast", "--trace-plot", str(picture))
+    _, stderr = child.communicate(timeout=100)
+    assert "Session log" not in stderr
+    assert "The log holds no traced caption" in stderr.splitlines()[-1], "it was written, and looked at"
+    assert child.returncode == 2
+    kept = tmp_path / "log.jsonl"
+    _, stderr = start("--fast", "--trace-plot", str(picture), "--log", str(kept)).communicate(timeout=100)
+    assert f"Session log: {kept}." in stderr
+
+
 def test_ctrl_c_drains_and_still_exports(start: Any, home: Path, tmp_path: Path) -> None:
     child = start("--export", str(tmp_path / "a.srt"), seconds=120)
     wait_for_stable_text(home, 4)
