@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repeats", type=int, default=3, help="hot repeats of the 16 prompts")
     parser.add_argument("--on-off", type=int, default=10, help="repeats of the comparison with and without capture")
     parser.add_argument("--capture-only", action="store_true", help="leave out the vLLM seams without capture")
-    parser.add_argument("--json", type=Path, default=Path("mt.json"), help="the artefact")
+    parser.add_argument("--json", type=Path, help="keep the figures here; a run that finds the file goes on with it")
     parser.add_argument("--correctness", choices=("eager", *GRAPH_MODES), help="instead: look at every row of one mode")
     parser.add_argument("--requests", type=int, default=1000, help="requests whose rows are looked at, eight at a time")
     parser.add_argument("--alone", type=int, default=300, help="with --correctness: requests that run alone")
@@ -76,6 +76,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run it. Status 2 for bad input, 1 when a seam failed."""
+    if args.json is not None:
+        return _run(args)
+    with tempfile.TemporaryDirectory() as folder:
+        args.json = Path(folder) / "mt.json"
+        return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
     try:
         _choose_runner(args.runner)
         if args.seam:

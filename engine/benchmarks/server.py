@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--speed", type=float, default=4.0, help="of the smoke test, against real time (default: 4)")
     parser.add_argument("--pace", type=float, default=1.0, help="of the concurrent sessions (default: 1, real time)")
     parser.add_argument("--pause", type=float, default=1.5, help="seconds between their sentences (default: 1.5)")
-    parser.add_argument("--json", type=Path, default=Path("server.json"), help="the artefact")
+    parser.add_argument("--json", type=Path, help="also write the figures and every answer of the smoke test here")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -83,8 +83,9 @@ def run(args: argparse.Namespace) -> int:
     except (NotStarted, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    write_atomically(args.json, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
-    print(f"{args.json} holds every answer of the smoke test and the figures above.")
+    if args.json:
+        write_atomically(args.json, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+        print(f"{args.json} holds every answer of the smoke test and the figures above.")
     return 0 if _sound(report) else 1
 
 

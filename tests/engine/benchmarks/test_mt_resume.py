@@ -90,6 +90,19 @@ def test_seams_that_are_there_are_not_run_again(tmp_path: Path, processes: Proce
     assert report["capture_cost_percent"] == {"tap_alone": 0.0, "tap_and_rows": 2.0}
 
 
+def test_without_a_path_no_file_stays(
+    tmp_path: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    args = arguments(tmp_path / "unused", "--seams", "hf_eager")
+    args.json = None
+    assert mt.run(args) == 0
+    assert processes.started == ["hf_eager"]
+    assert "5.00 ms per token" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+    assert not args.json.parent.exists()
+
+
 def test_seams_of_other_arguments_are_run(tmp_path: Path, processes: Processes) -> None:
     path = tmp_path / "mt.json"
     assert mt.run(arguments(path, "--seams", "vllm_graphs")) == 0

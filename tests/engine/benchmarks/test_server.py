@@ -39,6 +39,14 @@ def test_the_whole_benchmark_against_a_server(tmp_path: Path, capsys: pytest.Cap
     assert "3 session(s)" in capsys.readouterr().out
 
 
+def test_without_a_path_no_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with serving(ScriptedTranslator()) as server:
+        words = ("--url", server.url, "--sessions", "1", "--speed", "40", "--pace", "20")
+        assert benchmark.run(parsed(*words)) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_releases_on_commit_are_counted_beside_their_draft() -> None:
     with serving(ScriptedTranslator()) as server:
         done = asyncio.run(talk(server.url, INIT, Script.of(SENTENCES[:2], 2.0), 5.0, False))
