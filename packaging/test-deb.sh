@@ -103,7 +103,7 @@ display=":$(cat "$display_file")"
 recording=/usr/lib/surtitle/python/engine/resources/recordings/two-voices.flac
 person QT_QPA_PLATFORM=xcb surtitle run "$recording" --to de --export /home/person/demo.srt /home/person/demo.txt >"$root.window.log" 2>&1 &
 window=$!
-DISPLAY=$display timeout 60 xdotool search --sync --onlyvisible --name '^Surtitle: first start' >/dev/null || { cat "$root.window.log"; fail "no first window"; }
+DISPLAY=$display timeout 180 xdotool search --sync --onlyvisible --name '^Surtitle: first start' >/dev/null || { cat "$root.window.log"; fail "no first window"; }
 sleep 1
 shot() { chroot "$root" env QT_QPA_PLATFORM=xcb DISPLAY="$display" PYTHONPATH=/usr/lib/surtitle/python python3 -P -c \
     "import sys; from PySide6.QtGui import QGuiApplication as A; a = A([]); a.primaryScreen().grabWindow(0).save(sys.argv[1])" "/tmp/$1" && cp "$root/tmp/$1" "$root.$1"; }
@@ -118,7 +118,7 @@ while ! compgen -G "$data/engine/*/faster_whisper" >/dev/null; do
     sleep 1
 done
 echo "  the engine is installed after $((SECONDS - started)) s; $(du -sh "$data/engine" | cut -f1) in the home"
-DISPLAY=$display timeout 60 xdotool search --sync --onlyvisible --name '^Surtitle: English to German' >/dev/null || { cat "$root.window.log"; fail "no subtitle window"; }
+DISPLAY=$display timeout 180 xdotool search --sync --onlyvisible --name '^Surtitle: English to German' >/dev/null || { cat "$root.window.log"; fail "no subtitle window"; }
 sleep 35
 shot window.png
 wait "$window" || { cat "$root.window.log"; fail "the demo"; }
