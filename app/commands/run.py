@@ -21,7 +21,7 @@ from app.files import settings_file
 from app.options import RunOptions, check_writable, overrides_of
 from app.settings import Settings, SettingsStore, load_settings
 from app.signals import interrupt_ends
-from engine.presets import PresetError
+from engine.presets import PresetError, preset_ids
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--from", dest="source", metavar="LANG", help="language spoken, for example en")
     parser.add_argument("--to", dest="target", metavar="LANG", help="language of the subtitles, for example de")
-    parser.add_argument("--preset", metavar="PRESET", help="models and settings to use, for example laptop")
+    parser.add_argument("--preset", metavar="PRESET", help=f"models and settings to use: {', '.join(preset_ids())}")
     parser.add_argument(
         "--set",
         action="append",

@@ -19,7 +19,7 @@ from engine.models import ModelError
 from engine.mt.contract import TranslationError
 from engine.mt.factory import create_translator
 from engine.mt.wire import DEFAULT_PORT
-from engine.presets import Preset, PresetError, load_preset, resources
+from engine.presets import Preset, PresetError, load_preset, preset_ids, resources
 from engine.server.server import MtServer, ServerConfig, Service, settle
 from engine.server.translation import MAX_UTTERANCE_WORDS, Terms
 
@@ -35,7 +35,8 @@ class ServerError(Exception):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Command line of the server."""
-    parser.add_argument("--preset", default="laptop", help="whose translator is served (default: laptop)")
+    served = ", ".join(name for name in preset_ids() if name != "remote")
+    parser.add_argument("--preset", default="laptop", help=f"whose translator is served: {served} (default: laptop)")
     parser.add_argument("--pairs", default="", help="directions, for example en-de,en-fr (default: all of the preset)")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on; other than loopback needs a token")
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"0: any free one (default: {DEFAULT_PORT})")
