@@ -1,12 +1,13 @@
-"""A whisper model of one's own: its folder is enough, and an incomplete one never leads to a download."""
+"""From a preset to a recogniser: a model of one's own by its folder, and one sentence for what cannot be loaded."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from engine.asr.factory import create_recogniser
+from engine.asr.factory import WHISPER_FILES, create_recogniser
 from engine.models import ModelError, resolve
 from engine.presets import load_preset
 
@@ -35,13 +36,33 @@ def test_progress_never_goes_back_when_weights_are_checked_first(
     assert told == sorted(told)
 
 
-@pytest.mark.parametrize("absent", ["model.bin", "config.json", "tokenizer.json"])
-def test_a_folder_that_is_no_model_is_one_sentence(tmp_path: Path, absent: str) -> None:
-    for name in {"model.bin", "config.json", "tokenizer.json"} - {absent}:
+def refused(model: str, sentence: str) -> None:
+    with pytest.raises(ModelError, match=sentence):
+        create_recogniser(load_preset("laptop", {"recogniser.model": model}), "en", quiet)
+
+
+@pytest.mark.parametrize("absent", WHISPER_FILES)
+def test_an_incomplete_folder_is_one_sentence_and_no_download(tmp_path: Path, absent: str) -> None:
+    for name in {*WHISPER_FILES} - {absent}:
         (tmp_path / name).write_text("{}")
-    preset = load_preset("laptop", {"recogniser.model": str(tmp_path)})
-    with pytest.raises(ModelError, match=f"has no {absent}\\.$"):
-        create_recogniser(preset, "en", quiet)
+    refused(str(tmp_path), rf"^{tmp_path} holds no whisper model that can be loaded: it has no {absent}\.$")
+
+
+def test_damaged_weights_are_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    (tmp_path / "model.bin").write_bytes(b"nonsense" * 100)
+    refused(str(tmp_path), rf"^{tmp_path} holds no whisper model that can be loaded: (?!it has no)[^\n]+\.$")
+
+
+def test_no_such_model_is_one_sentence() -> None:
+    refused("/nowhere", "^There is no model at '/nowhere'")
+
+
+def test_a_missing_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "engine.asr.whisper", raising=False)
+    monkeypatch.setitem(sys.modules, "faster_whisper", None)
+    refused("whisper-tiny.en", r"pip install 'surtitle\[laptop\]'\.$")
 
 
 @pytest.mark.models
