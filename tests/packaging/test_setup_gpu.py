@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.presets import load_preset
+
 SCRIPT = Path(__file__).parents[2] / "packaging" / "setup-gpu.sh"
 H100 = "580.65.06, 81559, 9.0, NVIDIA H100"
 # Answers as pip would: a report of two files, then packages that say who they are.
@@ -141,3 +143,17 @@ def test_it_goes_on_where_it_was_and_is_then_complete(machine: Machine) -> None:
     assert (machine.env / ".surtitle-ready").is_file()
     assert not (machine.env / ".cache").exists()
     assert "complete already" in machine.run().stdout
+
+
+@pytest.mark.parametrize("card_mib", [14_999, 15_000, 38_999, 39_000, 81_559])
+def test_the_presets_that_it_names_fit_the_card(machine: Machine, card_mib: int) -> None:
+    machine.says("nvidia-smi", f"580.65.06, {card_mib}, 8.0, NVIDIA A100")
+    done = machine.run("--dry-run")
+    named = re.search(r": presets (.*)", done.stdout)
+    offered = named[1].split(", ") if named else []
+    assert offered == [
+        name for name in ("qwen_low_latency", "gemma_low_latency", "gemma_high_latency") if name in offered
+    ]
+    assert all(load_preset(name).gpu_gib * 1024 <= card_mib for name in offered)
+    assert ("gemma_low_latency" in offered) == (card_mib >= 39_000)
+    assert bool(offered) == (card_mib >= 15_000)
