@@ -3,7 +3,8 @@
 Round trips are measured at the client, release on commit also inside the server, all by the clock but one:
 `arrival_to_answer_ms` from the frame to the finished answer, `server_ms` the part of it behind the wait for a turn, and
 `server_cpu_ms` what the thread computed in that part. Beside it the draft that it decided on, and how often the model
-was called for it, which must be never. Any retraction fails the run.
+was called for it, which must be never. Any retraction fails the run. `release_beside_threads` is release on commit
+alone, in the benchmark's own process without a model, beside threads that keep the interpreter busy.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ from urllib.parse import urlsplit
 
 from engine import __version__
 from engine.benchmarks.server_client import FAST_PATH, SENTENCES, Script, Talk, talk
+from engine.benchmarks.server_release import releases
 from engine.benchmarks.server_subject import NotStarted, Wanted, running
 from engine.files import write_atomically
 
 _TIMES = ("queued_ms", "server_ms", "server_cpu_ms")
+BUSY_THREADS = (0, 2, 8)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,6 +112,7 @@ def _measure(args: argparse.Namespace, url: str, counts: Sequence[int]) -> dict[
         report["sessions"].append(found)
         _show(f"{count} session(s)", found["summary"])
     report["health_after"] = json.loads(_get(url, "/healthz"))
+    report["release_beside_threads"] = [_beside(count) for count in BUSY_THREADS]
     return report
 
 
@@ -134,6 +138,14 @@ def _concurrent(url: str, init: dict[str, Any], count: int, pace: float, pause_s
         "released_tokens_per_s": round(done.get("released_tokens_total", 0.0) / wall_s, 2),
         "summary": _summary(talks),
     }
+
+
+def _beside(threads: int) -> dict[str, Any]:
+    answers = releases(threads)
+    wall = _quantiles([answer.server_ms for answer in answers])
+    cpu = _quantiles([answer.server_cpu_ms for answer in answers])
+    print(f"release on commit alone beside {threads} busy thread(s): {_range(wall)} (CPU {_range(cpu)})", flush=True)
+    return {"threads": threads, "count": len(answers), "server_ms": wall, "server_cpu_ms": cpu}
 
 
 def _summary(talks: Sequence[Talk]) -> dict[str, Any]:

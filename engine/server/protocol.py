@@ -39,6 +39,8 @@ def _one_line(value: Any) -> Any:
     """A word as it may stand in a prompt: no control characters, single spaces."""
     if not isinstance(value, str):
         raise ValueError("a word is text")
+    if value.isprintable():
+        return " ".join(value.split())
     plain = "".join(" " if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") else char for char in value)
     return " ".join(plain.split())
 

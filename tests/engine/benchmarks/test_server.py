@@ -36,6 +36,8 @@ def test_the_whole_benchmark_against_a_server(tmp_path: Path, capsys: pytest.Cap
     assert [found["sessions"] for found in report["sessions"]] == [1, 3]
     assert report["sessions"][1]["summary"]["finals"] == 18
     assert report["sessions"][1]["server"]["sessions_total"] == 3
+    assert [found["threads"] for found in report["release_beside_threads"]] == [0, 2, 8]
+    assert all(found["count"] > 100 for found in report["release_beside_threads"])
     assert "3 session(s)" in capsys.readouterr().out
 
 
