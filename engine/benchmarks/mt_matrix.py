@@ -57,7 +57,7 @@ CUDA = (
     *(Combination("gemma-4-medium", mode, runner) for runner in ("v2", "v1") for mode in (*GRAPH_MODES, EAGER)),
     *(Combination(name, GRAPHS, runner)
       for name in ("gemma-4-medium-wrapped", "gemma-3-1b", "qwen3-1.7b", "llama-3.2-1b") for runner in ("v2", "v1")),
-    *(Combination(name, pool_gib=0.09) for name in ("gemma-4-medium",)),
+    *(Combination(name, pool_gib=0.04) for name in ("gemma-4-medium",)),
     *(Combination(name, quantization="fp8_per_channel") for name in ("gemma-4-medium", "qwen3-1.7b")),
     *(Combination(name, backend="FLASH_ATTN", must_refuse=True) for name in ("qwen3-1.7b", "llama-3.2-1b")),
     Combination("gemma-4-medium", kv_type="fp8", must_refuse=True),

@@ -70,7 +70,7 @@ def _times(
         say(f"{part['ms_per_token']:.2f} ms per token")
         if rows is not None:
             np.savez(rows, **given_rows(engine, cases))
-            part["sessions"] = [mt_vllm.sessions(engine, cases, count) for count in SESSIONS]
+            part["sessions"] = [mt_vllm.sessions(engine, cases, count, mt_vllm.DRAFTS * repeats) for count in SESSIONS]
             say(f"sessions done; now every row of {requests} requests")
             part["rows"] = _rows(engine, subject, requests)
             part["info"] = engine.ask_info()

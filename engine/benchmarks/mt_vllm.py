@@ -18,6 +18,7 @@ from engine.capture.start import start
 Save = Callable[[dict[str, Any]], None]
 SESSIONS = (1, 2, 4, 8)
 DRAFT_TOKENS = 16  # of a partial draft
+DRAFTS = 4  # of each session, for each repeat of the 16 prompts
 
 
 def request(case: Case, check: bool = False) -> RowRequest:
@@ -83,7 +84,7 @@ def _comparison(
     if capture:
         part["with_rows_ms"] = median(hot(engine, cases, on_off, NEW_TOKENS, True)[0])
         part["draft_ms"] = DRAFT_TOKENS * median(hot(engine, cases, repeats, DRAFT_TOKENS, True)[0])
-        part["sessions"] = [sessions(engine, cases, count) for count in SESSIONS]
+        part["sessions"] = [sessions(engine, cases, count, DRAFTS * repeats) for count in SESSIONS]
 
 
 def hot(
@@ -148,7 +149,7 @@ def median(rows: Sequence[dict[str, Any]]) -> float:
     return statistics.median(row["ms_per_token"] for row in rows)
 
 
-def sessions(engine: CaptureEngine, cases: Sequence[Case], count: int, drafts: int = 12) -> dict[str, Any]:
+def sessions(engine: CaptureEngine, cases: Sequence[Case], count: int, drafts: int) -> dict[str, Any]:
     """So many sessions, each drafting one prompt after another with rows."""
     times: list[float] = []
     lock = threading.Lock()
