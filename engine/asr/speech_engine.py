@@ -6,7 +6,6 @@ The engine core is a child process, and it dies with this one (`capture.lifeline
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,14 +17,8 @@ from engine.capture.guard import CaptureError
 from engine.capture.host import Cancel, CaptureEngine, Generation, Job
 from engine.capture.modes import NO_CAPTURE, ModeRecord
 from engine.capture.settings import EngineSettings
-from engine.capture.start import explain, machine
+from engine.capture.start import explained, machine
 
-logger = logging.getLogger("surtitle.asr")
-
-WORKERS = {
-    "cpu": "engine.capture.worker_cpu.PlainCpuWorker",
-    "cuda": "engine.capture.worker_cuda.PlainCudaWorker",
-}
 # vLLM's own defaults would hold 4 GiB of audio that never comes twice, and share out a device among all its users.
 AUDIO: dict[str, Any] = {
     "language_model_only": False,
@@ -81,10 +74,6 @@ class SpeechEngine(CaptureEngine):
 
 def start(settings: EngineSettings) -> SpeechEngine:
     """Load a speech model into a process of its own. Raises `RecognitionError`."""
-    try:
-        device, total_gib = machine(settings)
-    except CaptureError as error:
-        raise RecognitionError(str(error)) from error
 
     def build() -> Any:
         from vllm.engine.arg_utils import EngineArgs
@@ -92,13 +81,13 @@ def start(settings: EngineSettings) -> SpeechEngine:
         from vllm.v1.engine.llm_engine import LLMEngine
         from vllm.v1.executor import Executor
 
-        arguments = settings.arguments(NO_CAPTURE, device, total_gib)
-        arguments.setdefault("worker_cls", WORKERS[device])
+        arguments = settings.arguments(NO_CAPTURE, device, total_gib, cause_file)
         config = EngineArgs(**arguments).create_engine_config(UsageContext.LLM_CLASS)
         return LLMEngine(config, Executor.get_class(config), log_stats=False, multiprocess_mode=settings.own_process)
 
     try:
-        return SpeechEngine(build, settings, ModeRecord(NO_CAPTURE))
-    except Exception as error:  # whatever vLLM raises, `explain` makes one sentence of it
-        logger.debug("vLLM could not start", exc_info=True)
-        raise RecognitionError(str(explain(error, settings))) from error
+        device, total_gib = machine(settings)
+        with explained(settings) as cause_file:
+            return SpeechEngine(build, settings, ModeRecord(NO_CAPTURE))
+    except CaptureError as error:
+        raise RecognitionError(str(error)) from error

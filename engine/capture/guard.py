@@ -84,8 +84,8 @@ def check_layer(layer: Any, version: str, allow_unvalidated: bool) -> None:
 def check_config(config: Any, allow_unvalidated: bool) -> None:
     """Refuse what would make rows wrong in silence. Raises `CaptureError`.
 
-    Asked before an engine is built, in the process that asks for it: what a worker raises in a process of its own
-    reaches nobody.
+    Asked before an engine is built, in the process that asks for it: a worker would say it only when its weights are
+    loaded.
     """
     if config.speculative_config is not None:
         raise CaptureError("Rows cannot be captured with speculative decoding: switch it off for the translator.")

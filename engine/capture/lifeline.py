@@ -13,6 +13,8 @@ from multiprocessing import parent_process
 from multiprocessing.connection import wait
 from typing import Any
 
+from engine.capture.cause import note_steps, noted
+
 CORE = "EngineCore"  # how vLLM names the process; workers may be its children
 
 
@@ -43,8 +45,11 @@ def _watch(sentinel: Any, above: list[int]) -> None:
 
 
 class Lifeline:
-    """Mixed in front of a vLLM worker class: watches from before the model is loaded."""
+    """Mixed in front of a vLLM worker class: watches from before the model is loaded, and notes why it cannot start."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, vllm_config: Any, *args: Any, **kwargs: Any) -> None:
         hold_on()
-        super().__init__(*args, **kwargs)
+        file = getattr(vllm_config.additional_config, "cause_file", "")
+        with noted(file):
+            super().__init__(vllm_config, *args, **kwargs)  # type: ignore[call-arg]
+        note_steps(self, file)

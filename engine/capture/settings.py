@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.capture.compat import plain_attributes
+from engine.capture.guard import CaptureError
 from engine.capture.modes import (
     COMPILED,
     DEFAULT_CUDAGRAPH_MODE,
@@ -25,6 +26,11 @@ WORKERS = {
     "cpu": "engine.capture.worker_cpu.CpuCaptureWorker",
     "cuda": "engine.capture.worker_cuda.CudaCaptureWorker",
 }
+PLAIN_WORKERS = {
+    "cpu": "engine.capture.worker_cpu.PlainCpuWorker",
+    "cuda": "engine.capture.worker_cuda.PlainCudaWorker",
+}
+_OF_THE_MODE = ("enforce_eager", "compilation_config")
 BACKENDS = {"cpu": "CPU_ATTN", "cuda": "TRITON_ATTN"}
 # One scale for each output channel: Gemma 4's layers without keys of their own leave part of a weight unset, which
 # must not reach the scale of the rest.
@@ -36,10 +42,11 @@ GRAPH_SIZES = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
 @dataclass(frozen=True, slots=True)
 class CaptureConfig:
-    """What a worker must know, as vLLM's `additional_config`."""
+    """What a worker must know, as vLLM's `additional_config`. `cause_file`: where it notes why it cannot start."""
 
     heads: tuple[tuple[int, int], ...]
     allow_unvalidated: bool
+    cause_file: str = ""
 
     def compute_hash(self) -> str:
         """The same for all: the tap is outside of compiled code, so other heads, or none, share its cache."""
@@ -79,8 +86,15 @@ class EngineSettings:
         """Modes to try, best first."""
         return plan(self.enforce_eager, self.cudagraph_mode, cpu) if self.heads and self.capture else (NO_CAPTURE,)
 
-    def arguments(self, mode: str, device: str, total_gib: float) -> dict[str, Any]:
-        """Arguments of `EngineArgs` for one mode on "cpu" or "cuda" with so much memory."""
+    def arguments(self, mode: str, device: str, total_gib: float, cause_file: str = "") -> dict[str, Any]:
+        """Arguments of `EngineArgs` for one mode on "cpu" or "cuda" with so much memory.
+
+        Raises `CaptureError` where further arguments would make an engine with rows run in another mode than `mode`.
+        """
+        if mode != NO_CAPTURE and (taken := [name for name in _OF_THE_MODE if name in self.vllm]):
+            raise CaptureError(
+                f"vLLM's {taken[0]} follows from mt_vllm_enforce_eager and mt_vllm_cudagraph_mode: set these instead."
+            )
         arguments: dict[str, Any] = {
             "model": self.model,
             "dtype": self.dtype,
@@ -94,7 +108,7 @@ class EngineSettings:
             "disable_log_stats": True,
             "enable_prefix_caching": True,
             "attention_backend": BACKENDS[device],
-            "additional_config": CaptureConfig(self.heads, self.allow_unvalidated_vllm),
+            "additional_config": CaptureConfig(self.heads, self.allow_unvalidated_vllm, cause_file),
             "hf_overrides": plain_attributes,
             **self._graphs(mode, device),
             **self._memory(total_gib),
@@ -102,8 +116,7 @@ class EngineSettings:
         }
         if self.quantization != NO_QUANTIZATION:
             arguments["quantization"] = self.quantization
-        if mode != NO_CAPTURE:
-            arguments.setdefault("worker_cls", WORKERS[device])
+        arguments.setdefault("worker_cls", (PLAIN_WORKERS if mode == NO_CAPTURE else WORKERS)[device])
         return arguments
 
     def _graphs(self, mode: str, device: str) -> dict[str, Any]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from engine.capture import guard, selftest
+from engine.capture.cause import cause_in
 from engine.capture.guard import CaptureError, MemoryShort
 from engine.capture.host import CaptureEngine
 from engine.capture.modes import NO_CAPTURE, ModeRecord
@@ -103,17 +107,15 @@ def _build(settings: EngineSettings, mode: str, device: str, total_gib: float) -
 
     def build() -> LLMEngine:
         nonlocal vocabulary
-        config = EngineArgs(**settings.arguments(mode, device, total_gib)).create_engine_config(UsageContext.LLM_CLASS)
+        arguments = settings.arguments(mode, device, total_gib, cause_file)
+        config = EngineArgs(**arguments).create_engine_config(UsageContext.LLM_CLASS)
         vocabulary = config.model_config.get_vocab_size()
         if mode != NO_CAPTURE:
             _check(config, settings)
         return LLMEngine(config, Executor.get_class(config), log_stats=False, multiprocess_mode=settings.own_process)
 
-    try:
+    with explained(settings) as cause_file:
         return CaptureEngine(build, settings, ModeRecord(mode)), vocabulary
-    except Exception as error:  # whatever vLLM raises, `explain` makes one sentence of it
-        logger.debug("vLLM could not start", exc_info=True)
-        raise explain(error, settings) from error
 
 
 def _check(config: Any, settings: EngineSettings) -> None:
@@ -126,8 +128,28 @@ def _check(config: Any, settings: EngineSettings) -> None:
     guard.check_heads(settings.heads, int(text.num_hidden_layers), int(text.num_attention_heads))
 
 
-def explain(error: BaseException, settings: EngineSettings) -> CaptureError:
-    """One sentence for what stopped an engine from starting."""
+@contextmanager
+def explained(settings: EngineSettings) -> Iterator[str]:
+    """Around the start of an engine: whatever vLLM raises becomes one sentence. Raises `CaptureError`.
+
+    Gives the file in which the engine's processes may note the cause (`EngineSettings.arguments`).
+    """
+    with TemporaryDirectory(prefix="surtitle-") as folder:
+        file = Path(folder) / "cause"
+        try:
+            yield str(file)
+        except Exception as error:
+            logger.debug("vLLM could not start", exc_info=True)
+            raise explain(error, settings, *cause_in(file)) from error
+
+
+def explain(error: BaseException, settings: EngineSettings, kind: str = "", noted: str = "") -> CaptureError:
+    """One sentence for what stopped an engine from starting.
+
+    `kind` and `noted`: type and text of what its processes have noted, which say more than the error that arrived here.
+    """
+    if kind == CaptureError.__name__:
+        return CaptureError(noted)
     chain: list[BaseException] = []
     link: BaseException | None = error
     while link is not None and link not in chain:
@@ -136,14 +158,14 @@ def explain(error: BaseException, settings: EngineSettings) -> CaptureError:
     for cause in chain:
         if isinstance(cause, CaptureError):
             return cause
-    text = " ".join(str(cause) for cause in chain)
+    text, reason = " ".join((noted, *map(str, chain))), _first_line(noted or error)
     if "out of memory" in text.lower() or "Free memory on device" in text or "No available memory" in text:
-        return CaptureError(f"There is not enough memory for {settings.model}: {_first_line(error)}.")
+        return CaptureError(f"There is not enough memory for {settings.model}: {reason}.")
     if "gated" in text.lower() or "restricted" in text.lower():
         return CaptureError(f"{settings.model} is gated: accept its terms at https://huggingface.co/{settings.model}.")
     if "not supported for now" in text or "architectures" in text:
-        return CaptureError(f"vLLM does not know the architecture of {settings.model}: {_first_line(error)}.")
-    return CaptureError(f"vLLM could not start {settings.model}: {_first_line(error)}.")
+        return CaptureError(f"vLLM does not know the architecture of {settings.model}: {reason}.")
+    return CaptureError(f"vLLM could not start {settings.model}: {reason}.")
 
 
 def _first_line(error: Any) -> str:

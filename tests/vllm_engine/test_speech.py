@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from engine.asr.contract import SAMPLE_RATE
 from engine.asr.factory import LoadedRecogniser
 from engine.asr.qwen import QwenDecoder
 from engine.asr.qwen_models import QwenModels, SpeechSettings
-from engine.asr.speech_engine import RecognitionError
+from engine.asr.speech_engine import RecognitionError, start
 from engine.benchmarks.speech_checkpoints import SHAPES, sentence, write
 from engine.presets import load_preset
 from tests.engine.asr.helpers import Reader
@@ -154,6 +155,12 @@ def test_folders_that_hold_no_such_model(folders: dict[str, Any], tmp_path: Path
         QwenModels(without, aligner, SETTINGS)
 
 
+def test_what_stops_a_process_of_vllm_is_in_the_sentence(folders: dict[str, Any]) -> None:
+    greedy = replace(SETTINGS, kv_cache_gib=(100_000.0, 0.1))
+    with pytest.raises(RecognitionError, match=r"^vLLM could not start .*less than requested memory for kv"):
+        start(greedy.engine(folders[TINY][0], "recogniser", True, {}))
+
+
 KILLED = """
 import sys, time
 from pathlib import Path
@@ -161,7 +168,7 @@ from engine.asr.qwen_models import AUDIO, MODEL_TOKENS, SpeechSettings
 from engine.asr.speech_engine import start
 if __name__ == "__main__":
     settings = SpeechSettings(sessions=1, dtype="float32", enforce_eager=True, kv_cache_gib=(0.1, 0.1))
-    engine = start(settings.engine(Path(sys.argv[1]), 1.0, True, {}))
+    engine = start(settings.engine(Path(sys.argv[1]), "recogniser", True, {}))
     print("ready", flush=True)
     time.sleep(600)
 """

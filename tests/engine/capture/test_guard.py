@@ -155,7 +155,7 @@ def test_arguments_of_each_mode() -> None:
     assert fp8.arguments("FULL", "cuda", 80.0)["quantization"] == "fp8_per_channel"
     assert graphs["worker_cls"].endswith("CudaCaptureWorker")
     assert settings.arguments("compiled", "cpu", 16.0)["worker_cls"].endswith("CpuCaptureWorker")
-    assert "worker_cls" not in settings.arguments("none", "cuda", 80.0)
+    assert settings.arguments("none", "cuda", 80.0)["worker_cls"].endswith("PlainCudaWorker")
     assert EngineSettings("m", kv_cache_gib=0.5).arguments("none", "cpu", 1.0)["kv_cache_memory_bytes"] == 1 << 29
 
 
