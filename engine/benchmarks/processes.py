@@ -62,7 +62,8 @@ class Sampler:
     def _sample(self, process: psutil.Process) -> float:
         try:
             times, mib = process.cpu_times(), _memory_mib(process)
-            usage = self.usage.setdefault(process.pid, Usage(_role(process)))
+            usage = self.usage.setdefault(process.pid, Usage(""))
+            usage.name = _role(process) or usage.name  # some name themselves only when they have begun
         except psutil.Error:
             return 0.0  # it ended between two looks
         usage.cpu_s = times.user + times.system
@@ -88,7 +89,10 @@ def _anonymous_mib(process: psutil.Process, otherwise: float) -> float:
 
 
 def _role(process: psutil.Process) -> str:
+    """What a process is, by its command line; "" of one that ends."""
     line = " ".join(process.cmdline())
     if "resource_tracker" in line:
         return "resource tracker"
-    return "engine" if "spawn_main" in line else "app"
+    if line.startswith("VLLM::"):
+        return line.split()[0].removeprefix("VLLM::")  # vLLM's engine cores and workers
+    return "engine" if "spawn_main" in line else "app" if line else ""

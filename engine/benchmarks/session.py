@@ -20,7 +20,7 @@ from engine.benchmarks.gpu_memory import GpuMemory
 from engine.benchmarks.mt_subject import BenchmarkError
 from engine.benchmarks.options import key_and_value
 from engine.benchmarks.processes import Sampler
-from engine.benchmarks.session_play import BLOCK_S, EngineProcess, play, read_recording
+from engine.benchmarks.session_play import BLOCK_S, EngineProcess, Record, play, read_recording
 from engine.benchmarks.session_random import MADE_UP, RandomModels, stand_ins
 from engine.benchmarks.session_report import loaded, machine, memory, progress, session, show, subject
 from engine.files import write_atomically
@@ -29,7 +29,7 @@ from engine.presets import PresetError, load_preset, resources
 
 TELL_EVERY_S = 15.0
 SAVE_EVERY_S = 30.0
-BUSY_WITHIN_S = 20.0  # for the moment at which the engine is killed while it works
+BUSY_WITHIN_S = 60.0  # for the moment at which the engine is killed while it works
 END_S = 15.0  # of `--within`, kept for the end
 
 
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
             return session_program.run(args)
         with tempfile.TemporaryDirectory() as folder:
             return _Measurement(args, Path(folder)).run()
-    except (BenchmarkError, PresetError, ValueError, OSError) as error:
+    except (BenchmarkError, PresetError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
 
@@ -86,7 +86,8 @@ class _Measurement:
         if args.random_weights:
             chosen = stand_ins(preset, (args.source, args.target), folder, self._gpu is not None)
             overrides |= chosen.overrides
-            self._figures |= {"models": chosen.names, "made_up": MADE_UP}
+            changed = load_preset(args.preset, overrides)
+            self._figures |= {**subject(changed, args), "models": chosen.names, "made_up": MADE_UP}
             plain = PLAIN_ATTENTION if self._gpu and args.attention == "plain" else {}
             self._random = RandomModels("cuda" if self._gpu else "cpu", plain)
         self._configure = Configure(args.preset, args.source, args.target, overrides=overrides)
@@ -102,9 +103,9 @@ class _Measurement:
             self._play(engine, sampler)
             return self._verdict()
         except BenchmarkError as error:
+            self._figures["failed"] = str(error)
             if engine.record.ready is None:
                 raise
-            self._figures["failed"] = str(error)
             print(error, file=sys.stderr)
             return 1
         finally:
@@ -121,6 +122,8 @@ class _Measurement:
             raise BenchmarkError(engine.record.errors[0])
         self._figures |= loaded(engine.record, engine.began_s)
         self._figures["memory"] = memory(sampler, self._gpu)
+        if self._gpu:
+            self._figures["gpu_at_ready_gib"] = self._figures["memory"]["gpu"]["now_gib"]
         self._save()
 
     def _play(self, engine: EngineProcess, sampler: Sampler) -> None:
@@ -153,12 +156,15 @@ class _Measurement:
         self._figures |= {"end": end, "complete": True}
 
     def _wait_for_work(self, engine: EngineProcess, audio: Iterator[float]) -> None:
-        """Go on playing until the translator is at work. Raises `BenchmarkError` when it never is."""
+        """Go on playing until the translator has decided something and is at work again.
+
+        Raises `BenchmarkError` when it never is.
+        """
         for sent_s in audio:
-            if engine.wait(lambda record: "translation" in record.running, BLOCK_S * 0.8):
+            if engine.wait(_at_work, BLOCK_S * 0.8):
                 return
             if sent_s > self._seconds + BUSY_WITHIN_S:
-                raise BenchmarkError("The translator had nothing to do for 20 s: is there speech in the recording?")
+                raise BenchmarkError("The translator had nothing to do for a minute: is there speech in the recording?")
 
     def _note(self, engine: EngineProcess, sampler: Sampler, sent_s: float) -> None:
         """The figures of the session so far, saved."""
@@ -185,5 +191,13 @@ class _Measurement:
         print(f"[{time.monotonic() - self._began_s:6.1f} s] {text}", flush=True)
 
     def _save(self) -> None:
-        if self._args.json:
+        if not self._args.json:
+            return
+        try:
             write_atomically(self._args.json, json.dumps(self._figures, indent=1, ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise BenchmarkError(f"'{self._args.json}' cannot be written: {error.strerror or error}.") from error
+
+
+def _at_work(record: Record) -> bool:
+    return "translation" in record.running and any("decide_ms" in heard.caption.stages for heard in record.captions)

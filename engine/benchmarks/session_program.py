@@ -80,7 +80,7 @@ def figures_of(lines: list[Any], sampler: Sampler, total_s: float, args: argpars
     for caption in captions:
         for name, value in caption.stages.items():
             stages.setdefault(name, []).append(value)
-    engine_cpu = sum(usage.cpu_s for usage in sampler.usage.values() if usage.name == "engine")
+    engine_cpu = sum(usage.cpu_s for usage in sampler.usage.values() if usage.name not in ("app", "resource tracker"))
     return {
         "preset": session.preset,
         "pair": f"{session.source_lang}-{session.target_lang}",

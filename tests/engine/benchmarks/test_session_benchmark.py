@@ -139,6 +139,7 @@ def test_loading_that_leaves_no_time_is_said(voice: Path, capsys: pytest.Capture
         (["--random-weights"], "preset 'laptop' runs whisper and llamacpp."),
         (["/nowhere.wav"], "'/nowhere.wav' cannot be read as a recording"),
         ([str(FIXTURE)], "cannot be read as a recording"),
+        (["--json", f"{FIXTURE}/figures.json"], "figures.json' cannot be written: "),
     ],
 )
 def test_bad_input_is_one_sentence(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
