@@ -147,6 +147,12 @@ def test_the_published_names_and_one_default_on_every_surface() -> None:
     assert EngineSettings("m").cudagraph_mode == modes.DEFAULT_CUDAGRAPH_MODE
 
 
+def test_further_arguments_of_vllm_cannot_change_the_mode() -> None:
+    for name, value in (("enforce_eager", False), ("compilation_config", {"cudagraph_mode": "FULL"})):
+        with pytest.raises(CaptureError, match=f"{name} follows from mt_vllm_enforce_eager"):
+            EngineSettings("m", ((0, 0),), vllm={name: value}).arguments(EAGER, "cuda", 80.0)
+
+
 def test_only_one_file_chooses_between_eager_and_graphs() -> None:
     """Engine arguments that switch graphs are written in `capture.settings` and nowhere else."""
     found = set()
