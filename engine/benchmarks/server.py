@@ -50,7 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", dest="target", default="de")
     parser.add_argument("--sessions", default="1,8,32", help="numbers of sessions at once (default: 1,8,32)")
     parser.add_argument("--workers", type=int, default=0, help="drafts at once (default: by translator)")
-    parser.add_argument("--one-process", action="store_true", help="its engine in the server's process")
+    parser.add_argument(
+        "--one-process", action="store_true", help="of --translator: its engine in the server's process"
+    )
     parser.add_argument("--speed", type=float, default=4.0, help="of the smoke test, against real time (default: 4)")
     parser.add_argument("--pace", type=float, default=1.0, help="of the concurrent sessions (default: 1, real time)")
     parser.add_argument("--pause", type=float, default=1.5, help="seconds between their sentences (default: 1.5)")
@@ -65,6 +67,9 @@ def run(args: argparse.Namespace) -> int:
             raise ValueError
     except ValueError:
         print("--sessions takes numbers such as 1,8,32; --speed, --pace and --pause are positive.", file=sys.stderr)
+        return 2
+    if args.one_process and not args.translator:
+        print("--one-process goes with --translator.", file=sys.stderr)
         return 2
     try:
         if args.url:

@@ -64,7 +64,14 @@ def test_releases_on_commit_are_counted_beside_their_draft() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("--sessions", "many"), ("--sessions", "0"), ("--speed", "0"), ("--url", "ws://127.0.0.1:1")]
+    "words",
+    [
+        ("--sessions", "many"),
+        ("--sessions", "0"),
+        ("--speed", "0"),
+        ("--one-process",),
+        ("--url", "ws://127.0.0.1:1"),
+    ],
 )
 def test_bad_input(words: tuple[str, ...]) -> None:
     assert benchmark.run(parsed(*words)) == 2
