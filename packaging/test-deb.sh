@@ -31,10 +31,13 @@ cleanup() {
 trap cleanup EXIT
 
 step "clean root in $root"
-if [[ ! -x $root/usr/bin/dpkg ]]; then
+if [[ ! -d $root ]]; then
+    # whole or absent: one that was broken off is made anew
+    rm -rf "$root.part" && mkdir -p "$(dirname "$root")"
     # shellcheck disable=SC1091
-    debootstrap --variant=minbase --include=ca-certificates "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$root" >"$root.log" 2>&1 ||
+    debootstrap --variant=minbase --include=ca-certificates "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$root.part" >"$root.log" 2>&1 ||
         fail "debootstrap ($root.log)"
+    mv "$root.part" "$root"
 fi
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"

@@ -28,7 +28,7 @@ STABLE_WORDS, HELD_WORDS = 5, 2  # what the picture of the window is to show at 
 FINALS = 3  # and the transcript
 SETTLE_S, PAINTED_MS = 1.5, 400
 MARGIN = 16  # of the screen around the window, pixels
-DIALOG = (900, 1000)  # tall enough for every preset
+DIALOG = (900, 1040)  # tall enough for every preset
 SEARCH = "Americans"
 PICTURES = ("presets.png", "window.png", "transcript.png")  # in the order in which they are taken
 
