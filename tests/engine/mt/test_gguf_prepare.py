@@ -118,7 +118,7 @@ def test_the_end_marks_are_still_known(base: LlamaCppTranslator, small: LlamaCpp
 
 def test_a_merged_adapter_is_the_adapter(opened: Open, base: LlamaCppTranslator, merged: Path, adapter: Path) -> None:
     applied, inside = opened(resolve("gemma-3-270m"), adapter), opened(merged)
-    agreed = asked = 0
+    agreed = changed = asked = 0
     for text, target in PAIRS:
         one, other, without = (
             model.teacher_force(said(text), model.encode_target(target)).mean(axis=0)
@@ -130,11 +130,14 @@ def test_a_merged_adapter_is_the_adapter(opened: Open, base: LlamaCppTranslator,
             before = b"".join(pieces[:at]).decode()
             drafts = [
                 model.draft("s", said(text), model.encode_target(before), 1, never).pieces
-                for model in (applied, inside)
+                for model in (applied, inside, base)
             ]
             agreed += drafts[0] == drafts[1]
+            changed += drafts[0] != drafts[2]
             asked += 1
-    assert agreed / asked > 0.85
+    # Two quantisations part where two tokens are nearly as likely, which depends on the processor's instructions.
+    assert agreed / asked > 0.7
+    assert changed / asked > 0.3, "the adapter changes what is said"
 
 
 def test_it_is_made_once(cache: Path, prepared: Path) -> None:
