@@ -1,10 +1,19 @@
-"""Files that are whole or absent."""
+"""Files that are whole or absent, and what is wrong with one in a few words."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 from pathlib import Path
+
+
+def why(error: Exception) -> str:
+    """What went wrong with a file, without number and path: the end of a sentence."""
+    if isinstance(error, UnicodeDecodeError):
+        return "it is no text in UTF-8"
+    if isinstance(error, OSError):
+        return (error.strerror or type(error).__name__).lower()
+    return str(error).rstrip(".")
 
 
 def write_atomically(path: Path, text: str) -> None:

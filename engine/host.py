@@ -167,8 +167,7 @@ class Host:
         started = time.monotonic()
         preset = load_preset(command.preset, command.overrides)
         preset.check_pair(command.source_lang, command.target_lang)
-        if preset.translator.kind != "remote":  # a wrong name is said before the recogniser has loaded
-            check_translator(preset, command.source_lang, command.target_lang)
+        self._check_translator(preset, command)
         fitting.check(preset, look=self._gpus)
         self._free()
         emit = self._emit
@@ -195,6 +194,13 @@ class Host:
         """The GPUs as they will be without the models that are loaded."""
         held_gib = self._models.preset.gpu_gib if self._models else 0.0
         return given_back(gpus(), held_gib)
+
+    def _check_translator(self, preset: Preset, command: Configure) -> None:
+        """What is wrong with the translator is said before the recogniser has loaded."""
+        if preset.translator.kind == "remote":
+            RemoteServer(preset, command.source_lang, command.target_lang)  # asks the server and holds nothing
+        else:
+            check_translator(preset, command.source_lang, command.target_lang)
 
     def _open_recogniser(self, preset: Preset, command: Configure, progress: Progress) -> Recogniser:
         return create_recogniser(preset, command.source_lang, progress, command.context)

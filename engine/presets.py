@@ -194,12 +194,21 @@ def load_preset(preset_id: str, overrides: dict[str, Any] | None = None) -> Pres
     try:
         preset = Preset.model_validate({"id": preset_id, **data})
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise PresetError(f"Preset '{preset_id}' is not valid at '{where}': {first['msg']}.") from error
+        raise PresetError(_complaint(preset_id, error)) from error
     if preset.id != preset_id:
         raise PresetError(f"Preset '{preset_id}' is not valid at 'id': '{preset.id}' is not the name of its file.")
     return preset
+
+
+def _complaint(preset_id: str, error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    match first["type"]:
+        case "extra_forbidden" | "unexpected_keyword_argument":
+            return f"'{where}' is not a preset key."
+        case "model_type" | "dataclass_type":
+            return f"'{where}' of preset '{preset_id}' is a group of keys: name one of them, as in {where}.KEY=VALUE."
+    return f"Preset '{preset_id}' is not valid at '{where}': {first['msg']}."
 
 
 def _override(data: dict[str, Any], dotted: str, value: Any) -> None:

@@ -14,6 +14,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from engine.files import why
+
 SCHEMA_VERSION: Final = 1
 
 
@@ -148,7 +150,7 @@ def read_log(path: Path, *, append_only: bool = True) -> list[LogLine]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise LogError(f"The session log {path} cannot be read: {error}.") from error
+        raise LogError(f"The session log {path} cannot be read: {why(error)}.") from error
     rows = text.split("\n")
     if rows and not _is_json(rows[-1]):
         rows.pop()

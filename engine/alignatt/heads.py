@@ -162,6 +162,7 @@ def load_head_set(folder: Path, direction: str) -> tuple[HeadSet, str | None]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise HeadSetError(f"Head set {path} cannot be read: {error}.") from error
+        reason = getattr(error, "strerror", None) or error
+        raise HeadSetError(f"Head set {path} cannot be read: {reason}.") from error
     note = None if path is own else f"No head set for {direction}: using the shared heads of {folder.name}."
     return head_set_from_json(data, str(path)), note

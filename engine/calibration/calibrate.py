@@ -23,7 +23,7 @@ from engine.calibration.contract import TeacherForced
 from engine.calibration.models import open_model
 from engine.calibration.pairs import Pair, PairError, read_pairs, unit_links, without
 from engine.calibration.score import Hits, Stability, pair_hits, shares, split, stability
-from engine.files import write_atomically
+from engine.files import why, write_atomically
 from engine.models import ModelError
 from engine.mt.contract import Source, TranslationError
 
@@ -98,7 +98,7 @@ def _aligned(args: argparse.Namespace) -> list[Pair]:
         try:
             excluded = args.exclude.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise PairError(f"The sentences to leave out in {args.exclude} cannot be read: {error}.") from error
+            raise PairError(f"The sentences to leave out in {args.exclude} cannot be read: {why(error)}.") from error
         pairs = without(pairs, excluded)
     name = args.aligner or ("given" if all(pair.links is not None for pair in pairs) else "eflomal")
     pairs = [pair for pair in ALIGNERS[name](pairs) if pair.links][: args.limit]

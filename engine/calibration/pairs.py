@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.alignatt.units import split_units
+from engine.files import why
 
 logger = logging.getLogger("surtitle.calibration")
 
@@ -69,7 +70,7 @@ def read_pairs(path: Path) -> list[Pair]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise PairError(f"The pairs in {path} cannot be read: {error}.") from error
+        raise PairError(f"The pairs in {path} cannot be read: {why(error)}.") from error
     pairs: dict[tuple[str, str], Pair] = {}
     mismatched: list[str] = []
     for number, line in enumerate(lines, 1):

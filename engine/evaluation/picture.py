@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.alignatt.units import split_units
+from engine.files import why
 from engine.schemas import CaptionLine, LogError, SessionLine, Token, read_log
 
 
@@ -38,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         print("The picture needs matplotlib: pip install 'surtitle[evaluation]'.", file=sys.stderr)
         return 2
     except (OSError, ValueError) as error:
-        print(f"The picture cannot be written to {args.output}: {error}.", file=sys.stderr)
+        print(f"The picture cannot be written to {args.output}: {why(error)}.", file=sys.stderr)
         return 2
     print(f"Wrote {args.output}.")
     return 0

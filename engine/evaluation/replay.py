@@ -20,6 +20,7 @@ from engine.alignatt.units import separator, split_units
 from engine.evaluation.recognition import Timing
 from engine.evaluation.replayer import Replay, ReplayError, write_log
 from engine.evaluation.trace import trace_table
+from engine.files import why
 from engine.models import ModelError
 from engine.mt.contract import TranslationError
 from engine.mt.factory import create_translator
@@ -51,6 +52,8 @@ def run(args: argparse.Namespace) -> int:
         preset = load_preset(args.preset, parse_overrides(args.settings, args.policy))
         preset.check_pair(args.source_lang, args.target_lang)
         lines = read_utterances(args.text, args.source_lang)
+        if args.log and not args.log.parent.is_dir():
+            raise ReplayError(f"The session log {args.log} cannot be written: its folder does not exist.")
         translator = create_translator(preset, args.source_lang, args.target_lang, lambda _fraction, _text: None)
         try:
             languages = args.source_lang, args.target_lang
@@ -96,7 +99,7 @@ def read_utterances(text: str, source_lang: str) -> list[list[str]]:
     try:
         content = sys.stdin.read() if text == "-" else Path(text).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ReplayError(f"The text {text} cannot be read: {error}.") from error
+        raise ReplayError(f"The text {text} cannot be read: {why(error)}.") from error
     lines = [units for line in content.splitlines() if (units := split_units(line, source_lang))]
     if not lines:
         raise ReplayError(f"The text {'on standard input' if text == '-' else text} is empty.")

@@ -11,6 +11,7 @@ from pathlib import Path
 from engine import __version__
 from engine.evaluation.drive import Clock, drive
 from engine.evaluation.recognition import Step, Timing, recognise, timed_words
+from engine.files import why
 from engine.mt.contract import Translator
 from engine.mt.session import LocalTranslationSession
 from engine.presets import Preset
@@ -97,4 +98,4 @@ def write_log(path: Path, log: Sequence[LogLine]) -> None:
     try:
         path.write_text("".join(f"{log_line_to_json(line)}\n" for line in log), encoding="utf-8")
     except OSError as error:
-        raise ReplayError(f"The session log {path} cannot be written: {error}.") from error
+        raise ReplayError(f"The session log {path} cannot be written: {why(error)}.") from error

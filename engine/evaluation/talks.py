@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from engine.files import why
 from engine.presets import resources
 
 HELD_OUT_TALKS = 5
@@ -46,7 +47,7 @@ def read_lines(path: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise TalkError(f"{path} cannot be read: {error}.") from error
+        raise TalkError(f"{path} cannot be read: {why(error)}.") from error
     return text.rstrip("\n").split("\n") if text.strip() else []
 
 

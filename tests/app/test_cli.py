@@ -98,6 +98,8 @@ def test_bad_command_lines(capsys: Capture, tmp_path: Path) -> None:
         (["run", str(sound), "--headless", "--log", str(tmp_path)], "it is a folder"),
         (["run", str(sound), "--headless", "--set", "nonsense"], "KEY=VALUE"),
         (["run", str(sound), "--headless", "--set", "policy.theta=7"], "not valid at 'policy.theta'"),
+        (["run", str(sound), "--headless", "--set", "policy.colour=7"], "'policy.colour' is not a preset key."),
+        (["run", str(sound), "--headless", "--set", "policy=7"], "'policy' of preset 'laptop' is a group of keys"),
         (["run", str(sound), "--headless", "--trace-plot", "a.doc"], "must end in one of .png, .svg, .pdf"),
         (
             ["run", str(sound), "--headless", "--trace-plot", str(tmp_path / "p.png"), "--to", "xx"],

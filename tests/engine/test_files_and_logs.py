@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.files import write_atomically
+from engine.files import why, write_atomically
 from engine.logs import log_to_file
 
 
@@ -21,6 +21,19 @@ def test_a_file_is_written_whole_with_its_folder(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == "ende\n"
     assert [entry.name for entry in path.parent.iterdir()] == ["notes.txt"]
     assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_what_is_wrong_with_a_file_is_said_without_number_and_path(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(b"\xe8\xff")
+    for path, said in (
+        (tmp_path / "none", "no such file or directory"),
+        (tmp_path, "is a directory"),
+        (tmp_path / "text", "it is no text in UTF-8"),
+    ):
+        with pytest.raises((OSError, ValueError)) as caught:
+            path.read_text(encoding="utf-8")
+        assert why(caught.value) == said
+    assert why(ValueError("Format 'x' is not supported.")) == "Format 'x' is not supported"
 
 
 @pytest.mark.parametrize("where", ["fsync", "replace"])

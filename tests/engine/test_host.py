@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -244,6 +245,15 @@ def test_a_wrong_translator_is_said_before_anything_is_loaded_or_freed(engine: E
     assert engine.translators[0].closed == 0
     assert engine.do(Start("one")) == []
     engine.finish()
+
+
+def test_a_server_that_does_not_answer_is_said_before_anything_is_loaded(engine: Engine) -> None:
+    engine.make_recogniser = lambda: pytest.fail("nothing is loaded yet")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"ws://127.0.0.1:{free.getsockname()[1]}"
+    (said,) = engine.do(Configure("remote", "en", "de", overrides={"translator.url": url}))
+    assert isinstance(said, Error)
+    assert said.message == f"The MT server {url} cannot be reached (nothing listens there)."
 
 
 @pytest.mark.parametrize(
