@@ -1,7 +1,7 @@
 """Segments under every point, in this process or spread over several.
 
 A segment is the unit of work: its points share drafts. Between segments only the model's cache is shared, which changes
-attention masses by rounding and no more: outcomes hardly depend on how many processes there are (README.md beside this).
+attention masses by rounding and no more: outcomes hardly depend on how many processes there are (see README.md).
 """
 
 from __future__ import annotations
