@@ -286,6 +286,7 @@ def _open_vllm(order: Order) -> Translator:
         dtype=wanted.dtype,
         mt_vllm_enforce_eager=wanted.mt_vllm_enforce_eager,
         mt_vllm_cudagraph_mode=wanted.mt_vllm_cudagraph_mode,
+        mt_vllm_quantization=wanted.mt_vllm_quantization,
         memory_gib=order.preset.memory_gib.mt,
         kv_cache_gib=order.preset.kv_cache_gib.mt,
         own_process=True,  # the recogniser's engines, and this process's threads, stay out of its way
