@@ -27,6 +27,7 @@ from statistics import median
 
 import psutil
 
+from app.command_line import Parser
 from app.display import display_problem
 from engine.messages import Activity, Caption
 
@@ -63,7 +64,7 @@ class Figures:
 
 def main(words: Sequence[str]) -> int:
     """Run the command line; the exit status: 0, or 1 when a bar is not held and `--check` was given."""
-    parser = argparse.ArgumentParser("surtitle benchmark window", description=__doc__.splitlines()[0])
+    parser = Parser("surtitle benchmark window", description=__doc__.splitlines()[0])
     parser.add_argument("--events", type=int, default=EVENTS, help=f"events of the long run (default {EVENTS})")
     parser.add_argument("--starts", type=int, default=STARTS, help=f"cold starts (default {STARTS})")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures there, too")

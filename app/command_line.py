@@ -31,7 +31,7 @@ _COMMANDS = {
 }
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """A parser whose complaint is one sentence. `command`: whose help it names, if not its own."""
 
     command = ""
@@ -118,7 +118,7 @@ def _guarded(command: Callable[[], int]) -> int:
 def parser(words: Sequence[str]) -> argparse.ArgumentParser:
     """The parser, with the arguments of the command that `words` names; it ends the program when there is none."""
     handed_over = "\n".join(f"  {name:10} {text}" for name, text in ENGINE_COMMANDS.items())
-    whole = _Parser(
+    whole = Parser(
         prog="surtitle",
         description="Live translated subtitles on your own machine. Without a command: the subtitle window.",
         epilog=f"commands of the engine (see `surtitle COMMAND --help`):\n{handed_over}",

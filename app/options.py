@@ -9,7 +9,7 @@ from typing import Any
 
 from app.errors import UserError
 from app.export.writer import check_path
-from app.files import reason
+from app.files import is_being_written, reason
 from app.microphone import MicrophoneSource
 from app.playback import FileSource
 from app.settings import Settings
@@ -73,6 +73,8 @@ class RunOptions:
             check_writable(path)
         if self.log is not None and self.log.is_dir():
             raise UserError(f"The session log cannot be written to '{self.log}': it is a folder.")
+        if self.log is not None and is_being_written(self.log):
+            raise UserError(f"The session log '{self.log}' is being written by another Surtitle: name another file.")
 
 
 def overrides_of(settings: Settings, preset_id: str) -> dict[str, Any]:

@@ -52,6 +52,8 @@ EXTRAS = {
 WINDOW = {"window": "the subtitle window: cold start, event to painted text, CPU time"}
 
 INTERRUPTED = 130
+# Errors whose message is a sentence for the person who typed the command; by name, since they come from all rooms.
+BAD_INPUT = ("PresetError", "ModelError", "HeadSetError", "TranslationError")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -67,6 +69,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _main(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Exception as error:  # noqa: BLE001  the last resort: a person gets a sentence and the log the traceback
+        return _tell(error)
 
 
 def _main(arguments: list[str] | None) -> int:
@@ -84,6 +88,20 @@ def _main(arguments: list[str] | None) -> int:
             file=sys.stderr,
         )
         return 2
+
+
+def _tell(error: Exception) -> int:
+    """Say in a sentence what a command did not; the exit status."""
+    if type(error).__name__ in BAD_INPUT:
+        print(error, file=sys.stderr)
+        return 2
+    from engine.logs import log_to_file
+
+    path = log_to_file("engine")
+    logging.getLogger("surtitle.engine").error("An error that nobody foresaw.", exc_info=error)
+    where = f"{path} has the details" if path else str(error)
+    print(f"Something went wrong that should not ({type(error).__name__}): {where}.", file=sys.stderr)
+    return 1
 
 
 def _explain(program: str, words: list[str], known: dict[str, str]) -> int:

@@ -45,6 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run it. Status 2 for bad input."""
     try:
+        if not args.file.is_file():
+            raise ValueError(f"There is no file '{args.file}'.")
         samples, rate = soundfile.read(args.file, dtype="float32", always_2d=True)
         chunks = [int(value) for value in args.chunk_ms.split(",") if value]
         model = {"recogniser.model": args.model} if args.model else {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,8 +53,8 @@ def run(args: argparse.Namespace) -> int:
         preset = load_preset(args.preset, parse_overrides(args.settings, args.policy))
         preset.check_pair(args.source_lang, args.target_lang)
         lines = read_utterances(args.text, args.source_lang)
-        if args.log and not args.log.parent.is_dir():
-            raise ReplayError(f"The session log {args.log} cannot be written: its folder does not exist.")
+        if args.log:
+            check_log(args.log)
         translator = create_translator(preset, args.source_lang, args.target_lang, lambda _fraction, _text: None)
         try:
             languages = args.source_lang, args.target_lang
@@ -68,6 +69,16 @@ def run(args: argparse.Namespace) -> int:
         return 2
     _summary(console, log)
     return 0
+
+
+def check_log(path: Path) -> None:
+    """See before a replay that its log can be written. Raises `ReplayError`."""
+    if not path.parent.is_dir():
+        raise ReplayError(f"The session log {path} cannot be written: its folder does not exist.")
+    if path.is_dir():
+        raise ReplayError(f"The session log {path} cannot be written: it is a folder.")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ReplayError(f"The session log {path} cannot be written: permission denied.")
 
 
 def checked_timing(speech_rate: float, delay_s: float, commit_s: float, step_s: float) -> Timing:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from app.commands.run import options_of
-from app.options import overrides_of
+from app.errors import UserError
+from app.files import AppendFile
+from app.options import RunOptions, overrides_of
 from app.settings import Settings
 
 
@@ -35,6 +39,18 @@ def test_what_is_remembered_is_asked_for_but_not_insisted_on() -> None:
     assert (wanted.target_lang, wanted.microphone, wanted.context) == ("fr", "Desk\n(ALSA)", "Ada Lovelace")
     assert not wanted.microphone_required
     assert not wanted.autostart
+
+
+def test_a_log_that_another_program_writes_is_left_alone(tmp_path: Path) -> None:
+    options = RunOptions(log=tmp_path / "log.jsonl")
+    options.check()
+    file = AppendFile(tmp_path / "log.jsonl", "session log")
+    file.append("{}")
+    with pytest.raises(UserError, match=r"log\.jsonl' is being written by another Surtitle: name another file\.$"):
+        options.check()
+    file.close()
+    options.check()
+    assert (tmp_path / "log.jsonl").read_text() == "{}\n"
 
 
 def test_own_models_and_servers_go_where_they_fit() -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from engine.__main__ import BENCHMARKS, COMMANDS, main
+from engine.models import ModelError
+from engine.presets import PresetError
 
 
 @pytest.mark.parametrize(
@@ -56,6 +60,37 @@ def test_ctrl_c_is_a_quiet_end(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.setattr("engine.doctor.run", interrupted)
     assert main(["doctor"]) == 130
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "sentence"),
+    [
+        (PresetError("There is no preset 'x'."), 2, "There is no preset 'x'."),
+        (ModelError("There is no model at 'x'."), 2, "There is no model at 'x'."),
+        (
+            ZeroDivisionError("a bug"),
+            1,
+            "Something went wrong that should not (ZeroDivisionError): {log} has the details.",
+        ),
+    ],
+)
+def test_what_a_command_did_not_expect_is_a_sentence(
+    error: Exception, status: int, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    program = (
+        "import sys, pickle, engine.doctor, engine.__main__ as program\n"
+        "def fails(args): raise pickle.loads(bytes.fromhex(sys.argv[1]))\n"
+        "engine.doctor.run = fails\n"
+        "sys.exit(program.main(['doctor']))"
+    )
+    words = [sys.executable, "-c", program, pickle.dumps(error).hex()]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    log = tmp_path / "surtitle" / "log" / "engine.log"
+    said = done.stderr.splitlines()
+    assert (done.returncode, said[-1]) == (status, sentence.format(log=log))
+    assert log.is_file() is (status == 1)
+    assert status == 2 or "Traceback" in log.read_text()
 
 
 def test_as_a_program_too() -> None:

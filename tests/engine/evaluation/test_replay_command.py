@@ -56,6 +56,7 @@ def test_standard_input_policy_and_trace(
     ("words", "complaint"),
     [
         (["--to", "xx"], "does not translate en-xx"),
+        (["--to", "de", "--log", "/"], "The session log / cannot be written: it is a folder."),
         (["--to", "de", "--log", "/none/log.jsonl"], "/none/log.jsonl cannot be written: its folder does not exist."),
         (["--to", "de", "--preset", "absent"], "no preset 'absent'"),
         (["--to", "de", "--set", "policy.theta"], "write KEY=VALUE"),
