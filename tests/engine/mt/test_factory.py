@@ -197,6 +197,29 @@ def test_an_adapter_does_not_work_in_vllm(monkeypatch: pytest.MonkeyPatch, adapt
         create(laptop(adapter=str(adapter), kind="vllm", seam="vllm_tap"))
 
 
+def test_what_a_preset_says_of_vllm_reaches_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    from engine.mt import vllm
+
+    class Opened(Exception):
+        pass
+
+    asked: dict[str, Any] = {}
+
+    def open_vllm(*positional: Any, **named: Any) -> None:
+        asked.update(named)
+        raise Opened
+
+    monkeypatch.setattr(vllm, "VllmTranslator", open_vllm)
+    monkeypatch.setattr(factory.fitting, "check", lambda preset, part: None)
+    monkeypatch.setattr(factory, "resolve", lambda model, progress: Path(model))
+    values = {
+        "mt_vllm_enforce_eager": True, "mt_vllm_cudagraph_mode": "PIECEWISE", "mt_vllm_quantization": "fp8_per_channel",
+    }  # fmt: skip
+    with pytest.raises(Opened):
+        create(laptop(kind="vllm", seam="vllm_tap", adapter="", **values))
+    assert {name: asked[name] for name in values} == values
+
+
 def test_transformers_that_cannot_be_loaded_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(factory, "resolve", lambda model, progress: Path(model))
     monkeypatch.setitem(sys.modules, "engine.mt.huggingface", None)
