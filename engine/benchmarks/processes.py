@@ -35,10 +35,11 @@ def drift_mib(samples: Sequence[float]) -> float | None:
 
 
 class Sampler:
-    """Samples a process tree on a thread of its own until `stop`."""
+    """Samples a process tree on a thread of its own until `stop`, every `SAMPLE_S` or `every_s`: a look at a process
+    holds up its changes of memory for as long as it has much of it."""
 
-    def __init__(self, pid: int) -> None:
-        self._root = psutil.Process(pid)
+    def __init__(self, pid: int, every_s: float | None = None) -> None:
+        self._root, self._every_s = psutil.Process(pid), every_s or SAMPLE_S
         self._done = threading.Event()
         self.usage: dict[int, Usage] = {}
         self.peak_total_mib = 0.0
@@ -51,7 +52,7 @@ class Sampler:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._done.wait(SAMPLE_S):
+        while not self._done.wait(self._every_s):
             try:
                 tree = [self._root, *self._root.children(recursive=True)]
             except psutil.Error:

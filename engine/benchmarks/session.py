@@ -31,6 +31,7 @@ TELL_EVERY_S = 15.0
 SAVE_EVERY_S = 30.0
 BUSY_WITHIN_S = 60.0  # for the moment at which the engine is killed while it works
 END_S = 15.0  # of `--within`, kept for the end
+LOOK_ON_GPU_S = 5.0  # at processes, which map gigabytes there
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,7 +98,7 @@ class _Measurement:
     def run(self) -> int:
         """The status. What was measured before a failure is kept."""
         engine = EngineProcess(self._random, on_event=self._tell)
-        sampler = Sampler(engine.pid)
+        sampler = Sampler(engine.pid, LOOK_ON_GPU_S if self._gpu else None)
         try:
             self._load(engine, sampler)
             self._play(engine, sampler)
