@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,11 @@ class Architecture:
     heads: Heads
 
     def write(self, folder: Path) -> Path:
-        """A model folder with a configuration and no weights."""
+        """A model folder with a configuration and no weights; several processes may write the same one."""
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "config.json").write_text(json.dumps(self.config, indent=1), encoding="utf-8")
+        part = folder / f"config.{os.getpid()}.part"
+        part.write_text(json.dumps(self.config, indent=1), encoding="utf-8")
+        part.replace(folder / "config.json")
         return folder
 
 

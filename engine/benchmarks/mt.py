@@ -69,7 +69,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--alone", type=int, default=300, help="with --correctness: requests that run alone")
     parser.add_argument("--kv-cache-gib", type=float, default=2.0, help="with --correctness")
     parser.add_argument("--seam", choices=SEAMS, help=argparse.SUPPRESS)
-    parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--ranks-rows", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--row", action="store_true", help=argparse.SUPPRESS)
 
@@ -108,7 +107,7 @@ def _choose_runner(runner: str) -> None:
         os.environ["VLLM_USE_V2_MODEL_RUNNER"] = RUNNERS[runner]
 
 
-def _subject(args: argparse.Namespace, folder: Path) -> Subject:
+def _subject(args: argparse.Namespace) -> Subject:
     try:
         heads: Heads = tuple((int(a), int(b)) for a, b in (pair.split(".") for pair in args.heads.split(",") if pair))
     except ValueError:
@@ -121,7 +120,7 @@ def _subject(args: argparse.Namespace, folder: Path) -> Subject:
         further["attention_backend"] = args.backend
     if args.tensor_parallel < 1:
         raise BenchmarkError("--tensor-parallel takes the number of ranks, 1 or more.")
-    chosen = subject(args.model, folder, args.device, args.dtype, heads)
+    chosen = subject(args.model, None, args.device, args.dtype, heads)
     return dataclasses.replace(
         chosen, tensor_parallel=args.tensor_parallel, vllm=further, quantization=args.mt_vllm_quantization,
         unvalidated=args.unvalidated, own_process=args.own_process,
@@ -131,17 +130,14 @@ def _subject(args: argparse.Namespace, folder: Path) -> Subject:
 def _correctness(args: argparse.Namespace) -> int:
     from engine.benchmarks import mt_correctness
 
-    with tempfile.TemporaryDirectory() as folder:
-        wanted = {8: args.requests, 1: args.alone}
-        try:
-            report = mt_correctness.run(
-                _subject(args, Path(folder)), args.correctness, wanted, args.json, args.kv_cache_gib
-            )
-        except (BenchmarkError, CaptureError) as error:
-            if not args.row:
-                raise
-            args.json.write_text(json.dumps({"refused": str(error)}), encoding="utf-8")
-            return 0
+    wanted = {8: args.requests, 1: args.alone}
+    try:
+        report = mt_correctness.run(_subject(args), args.correctness, wanted, args.json, args.kv_cache_gib)
+    except (BenchmarkError, CaptureError) as error:
+        if not args.row:
+            raise
+        args.json.write_text(json.dumps({"refused": str(error)}), encoding="utf-8")
+        return 0
     bad = report["failed"] or mt_correctness.bad_rows(report)
     print(json.dumps({name: value for name, value in report.items() if name != "environment"}))
     return 1 if bad else 0
@@ -150,7 +146,7 @@ def _correctness(args: argparse.Namespace) -> int:
 def _one_seam(args: argparse.Namespace) -> int:
     """In a process of its own: measure and write what was found, so far and at the end."""
     found: dict[str, Any] = {}
-    chosen = _subject(args, args.work)
+    chosen = _subject(args)
 
     def save(so_far: dict[str, Any]) -> None:
         part = args.json.with_suffix(".part")
@@ -239,7 +235,7 @@ def _all_seams(args: argparse.Namespace) -> int:
     }
     status = 0
     with tempfile.TemporaryDirectory() as folder:
-        chosen = _subject(args, Path(folder))
+        chosen = _subject(args)
         report["weights"] = (
             f"seeded random weights at the dimensions of {args.model}" if chosen.random else "the model's own"
         )
@@ -280,7 +276,7 @@ def _in_process(
         rows = _rows_file(args.json, ranks)
         command += ["--tensor-parallel", str(ranks), "--requests", str(args.requests), "--ranks-rows", str(rows)]
     began = time.monotonic()
-    failure = child.run([*command, "--work", str(folder)], args.limit_s)
+    failure = child.run(command, args.limit_s)
     found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     found["seconds"] = round(time.monotonic() - began, 1)
     return {**found, "error": failure} if failure else found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
 import platform
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -76,10 +78,14 @@ class Subject:
 
 
 def subject(model: str, folder: Path | None, device: str, dtype: str, heads: Heads = ()) -> Subject:
-    """A subject by the name of an architecture, or by the folder of a model and its heads. Raises `BenchmarkError`."""
+    """A subject by the name of an architecture, or by the folder of a model and its heads. Raises `BenchmarkError`.
+
+    `folder`: where the architecture is written. Without one it is the same in every run: vLLM's compile cache goes by
+    the path of a model, among others.
+    """
     if model in ARCHITECTURES:
         known = ARCHITECTURES[model]
-        assert folder is not None
+        folder = folder or Path(tempfile.gettempdir()) / f"surtitle-architectures-{getpass.getuser()}"
         return Subject(known.write(folder / model), heads or known.heads, device, dtype, model)
     path = Path(model)
     if not (path / "config.json").is_file():
