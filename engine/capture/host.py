@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.capture import core_death
 from engine.capture.guard import CaptureError
 from engine.capture.modes import NO_CAPTURE, ModeRecord
 from engine.capture.request import RowRequest, Rows
@@ -24,7 +25,6 @@ from engine.capture.settings import EngineSettings
 
 logger = logging.getLogger("surtitle.capture")
 Cancel = Callable[[], bool]
-_POLL_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Generation:
 
 @dataclass(slots=True)
 class Job:
-    """A submitted request."""
+    """A submitted request. `cancel` is asked between steps, by the engine's thread."""
 
     prompt_ids: Sequence[int]
     max_tokens: int
@@ -51,6 +51,7 @@ class Job:
     ignore_end: bool = False
     name: str = ""
     internal: str = ""
+    cancel: Cancel | None = None
     result: Generation | None = None
     error: CaptureError | None = None
     done: threading.Event = field(default_factory=threading.Event)
@@ -101,11 +102,12 @@ class CaptureEngine:
         return job
 
     def wait(self, job: Job, cancel: Cancel | None = None) -> Generation:
-        """The result of a job; "cancelled" as soon as `cancel()` is true. Raises `CaptureError`."""
-        while not job.done.wait(_POLL_S if cancel else None):
-            if cancel and cancel():
-                self._order("cancel", job)
-                job.done.wait()
+        """The result of a job; "cancelled" when `cancel()` is true after a step. Raises `CaptureError`.
+
+        `cancel` is called by the engine's thread: it must be quick and must not raise.
+        """
+        job.cancel = cancel
+        job.done.wait()
         if job.error:
             raise job.error
         assert job.result is not None
@@ -165,9 +167,11 @@ class CaptureEngine:
     def _run(self, build: Callable[[], Any], built: queue.SimpleQueue[BaseException | None]) -> None:
         try:
             self._engine = build()
+            core_death.watch(self._engine.engine_core)
             self.info = self._info() if self.mode.mode != NO_CAPTURE else {}
         except BaseException as error:  # noqa: BLE001 - the thread that waits raises it
             built.put(error)
+            self._free()
             return
         built.put(None)
         failure = CaptureError("The vLLM engine is closed.")
@@ -177,14 +181,23 @@ class CaptureEngine:
                     self._step()
         except Exception as error:  # whatever broke the engine must reach everyone who waits
             logger.exception("The vLLM engine failed")
-            failure = CaptureError(f"The vLLM engine failed ({type(error).__name__}: {error}); restart the engine.")
+            failure = CaptureError(self._sentence(error))
         with self._gate:
             self._failure = failure
         for job in self._jobs.values():
             job.finish(error=failure)
         self._refuse_orders(failure)
+        self._free()
+
+    def _sentence(self, error: Exception) -> str:
+        if core_death.is_dead(self._engine.engine_core):
+            return "The process of the vLLM engine has ended, perhaps because memory ran out; restart the engine."
+        return f"The vLLM engine failed ({type(error).__name__}: {error}); restart the engine."
+
+    def _free(self) -> None:
         engine, self._engine = self._engine, None
-        _shut_down(engine)
+        if engine is not None:
+            _shut_down(engine)
 
     def _take_orders(self) -> bool:
         """Carry out what was asked, waiting only when nothing runs. False when the engine is to close."""
@@ -192,18 +205,25 @@ class CaptureEngine:
             try:
                 order, subject = self._inbox.get(block=not self._jobs)
             except queue.Empty:
+                for job in [job for job in self._jobs.values() if job.cancel and job.cancel()]:
+                    self._cancel(job)
                 return True
             if order == "close":
                 return False
-            if order == "add":
-                self._add(subject)
-            elif order == "cancel":
-                self._cancel(subject)
-            elif order == "info":
-                subject.put(self._info())
-            elif order == "reset":
-                self._engine.reset_prefix_cache()
-                subject.set()
+            try:
+                self._carry_out(order, subject)
+            except Exception:
+                self._inbox.put((order, subject))  # refused with the rest
+                raise
+
+    def _carry_out(self, order: str, subject: Any) -> None:
+        if order == "add":
+            self._add(subject)
+        elif order == "info":
+            subject.put(self._info())
+        elif order == "reset":
+            self._engine.reset_prefix_cache()
+            subject.set()
 
     def _info(self) -> dict[str, Any]:
         """All ranks schedule alike; but one without a chosen head has no captured values, so nor their type."""
@@ -247,11 +267,10 @@ class CaptureEngine:
         self._jobs[job.name] = job
 
     def _cancel(self, job: Job) -> None:
-        if self._jobs.pop(job.name, None) is None:
-            return
         self._engine.abort_request([job.name])
         if job.rows:
             self.call("drop_rows", [job.internal])
+        del self._jobs[job.name]
         job.finish(Generation((), "cancelled", None))
 
     def _step(self) -> None:
@@ -260,8 +279,8 @@ class CaptureEngine:
         names = [job.internal for job in jobs if job.rows]
         taken = self.call("take_rows", names) if names else []
         for output, job in zip(ended, jobs, strict=True):
-            del self._jobs[output.request_id]
             self._deliver(job, output, [ranks[job.internal] for ranks in taken if job.internal in ranks])
+            del self._jobs[output.request_id]
 
     def _deliver(self, job: Job, output: Any, parts: Sequence[dict[str, Any]]) -> None:
         tokens = tuple(output.outputs[0].token_ids)

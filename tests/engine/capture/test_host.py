@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import queue
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,15 +34,20 @@ class ScriptedEngine:
         self.dropped: list[str] = []
         self.hold = threading.Event()
         self.hold.set()
-        self.engine_core = SimpleNamespace(shutdown=lambda: None)
+        self.shut_down = False
+        self.engine_core = SimpleNamespace(shutdown=lambda: setattr(self, "shut_down", True))
 
     def add_request(self, name: str, prompt: Any, params: Any) -> str:
         if self.break_in == "add_request":
             raise ValueError("prompt too long")
+        if self.break_in == "send":
+            raise RuntimeError("nobody listens")
         self.requests[name] = [self.steps, prompt["prompt_token_ids"], params]
         return f"internal-{name}"
 
     def abort_request(self, names: list[str]) -> None:
+        if self.break_in == "abort_request":
+            raise RuntimeError("nobody listens")
         self.aborted += names
         for name in names:
             del self.requests[name]
@@ -67,6 +76,10 @@ class ScriptedEngine:
             self.dropped += args[0]
             return [None, None]
         return [{name: self._rows(rank) for name in args[0]} for rank in (0, 1)]
+
+    def reset_prefix_cache(self) -> None:
+        if self.break_in == "reset":
+            raise RuntimeError("nobody listens")
 
     def _rows(self, rank: int) -> dict[str, Any]:
         rows = np.full((4, 1, 5), 0.2, np.float32)
@@ -135,12 +148,32 @@ def test_a_cancelled_request_ends_and_its_rows_are_dropped(engine_of: Callable[.
     assert scripted.dropped == ["internal-0"]
 
 
-@pytest.mark.parametrize("where", ["step", "take_rows"])
+@pytest.mark.parametrize("where", ["send", "step", "take_rows"])
 def test_whoever_waits_is_told_when_the_engine_breaks(engine_of: Callable[..., CaptureEngine], where: str) -> None:
     engine = engine_of(ScriptedEngine(break_in=where))
     with pytest.raises(CaptureError, match="The vLLM engine failed"):
         engine.generate(PROMPT, 3, rows=REQUEST)
     with pytest.raises(CaptureError, match="The vLLM engine failed"):
+        engine.generate(PROMPT, 3)
+
+
+@pytest.mark.parametrize("where", ["abort_request", "drop_rows"])
+def test_whoever_cancels_is_told_when_the_engine_breaks(engine_of: Callable[..., CaptureEngine], where: str) -> None:
+    scripted = ScriptedEngine(break_in=where)
+    scripted.hold.clear()
+    with pytest.raises(CaptureError, match="The vLLM engine failed"):
+        engine_of(scripted).generate(PROMPT, 3, rows=REQUEST, cancel=lambda: True)
+
+
+def test_whoever_asks_something_else_is_not_left_waiting(engine_of: Callable[..., CaptureEngine]) -> None:
+    scripted = ScriptedEngine()
+    engine = engine_of(scripted)
+    scripted.break_in = "capture_info"
+    assert engine.ask_info() == {}
+    scripted = ScriptedEngine(break_in="reset")
+    engine = engine_of(scripted)
+    engine.reset_prefix_cache()
+    with pytest.raises(CaptureError, match="nobody listens"):
         engine.generate(PROMPT, 3)
 
 
@@ -154,8 +187,71 @@ def test_a_refused_request_leaves_the_engine_up(engine_of: Callable[..., Capture
 
 
 def test_a_failed_start_is_raised_where_it_was_asked_for(engine_of: Callable[..., CaptureEngine]) -> None:
+    scripted = ScriptedEngine(break_in="capture_info")
     with pytest.raises(RuntimeError, match="kernel failed"):
-        engine_of(ScriptedEngine(break_in="capture_info"))
+        engine_of(scripted)
+    assert scripted.shut_down
+
+
+class CoreOfItsOwn(ScriptedEngine):
+    """Waits as vLLM's client does for answers of a process, which is real here and gives none."""
+
+    def __init__(self, process: Any) -> None:
+        super().__init__()
+        manager = SimpleNamespace(processes=[process])
+        self.process, self.waits = process, threading.Event()
+        self.engine_core = SimpleNamespace(
+            shutdown=lambda: None,
+            resources=SimpleNamespace(engine_manager=manager, engine_dead=False),
+            outputs_queue=queue.Queue(),
+            utility_results={},
+        )
+
+    def step(self) -> list[Any]:
+        self.waits.set()
+        raise self.engine_core.outputs_queue.get()
+
+    def collective_rpc(self, method: str, args: tuple[Any, ...]) -> list[Any]:
+        if not self.waits.is_set():
+            return [{"dtype": "float32"}]
+        answer = self.engine_core.utility_results[1] = Future()
+        return answer.result()
+
+
+@pytest.fixture
+def core() -> Iterator[Any]:
+    process = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(600,))
+    process.start()
+    yield process
+    process.kill()
+    process.join()
+
+
+ENDED = "The process of the vLLM engine has ended"
+
+
+def test_the_end_of_an_engine_core_reaches_who_waits_for_tokens(
+    engine_of: Callable[..., CaptureEngine], core: Any
+) -> None:
+    scripted = CoreOfItsOwn(core)
+    engine = engine_of(scripted)
+    job = engine.submit(PROMPT, 3)
+    scripted.waits.wait()
+    core.kill()
+    with pytest.raises(CaptureError, match=ENDED):
+        engine.wait(job)
+
+
+def test_the_end_of_an_engine_core_reaches_who_waits_for_a_worker(
+    engine_of: Callable[..., CaptureEngine], core: Any
+) -> None:
+    scripted = CoreOfItsOwn(core)
+    engine = engine_of(scripted)
+    scripted.waits.set()
+    threading.Timer(0.2, core.kill).start()
+    assert engine.ask_info() == {}
+    with pytest.raises(CaptureError, match=ENDED):
+        engine.generate(PROMPT, 3)
 
 
 def test_a_closed_engine_says_so(engine_of: Callable[..., CaptureEngine]) -> None:
