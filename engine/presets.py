@@ -175,15 +175,27 @@ def _with_contexts(*engines_gib: float) -> float:
 
 
 def preset_ids() -> list[str]:
-    """Ids of the shipped presets, `laptop` first."""
-    ids = sorted(path.stem for path in (resources() / "presets").glob("*.toml"))
-    return sorted(ids, key=lambda name: name != "laptop")
+    """Ids of the shipped presets: for the CPU, then `remote`, then for a GPU, those of low latency first."""
+    return sorted(_files(), key=_place)
+
+
+def _files() -> list[str]:
+    return sorted(path.stem for path in (resources() / "presets").glob("*.toml"))
+
+
+def _place(preset_id: str) -> tuple[bool, bool, bool, int, float, str]:
+    try:
+        preset = load_preset(preset_id)
+    except PresetError:
+        return True, True, True, 0, 0.0, preset_id  # last: whoever chooses it is told
+    remote, chunk_ms = preset.translator.kind == "remote", preset.recogniser.chunk_ms
+    return False, bool(preset.gpu_gib), remote, chunk_ms, preset.gpu_gib, preset_id
 
 
 def load_preset(preset_id: str, overrides: dict[str, Any] | None = None) -> Preset:
     """Read and validate a preset; `overrides` are dotted keys such as "policy.theta". Raises `PresetError`."""
     path = resources() / "presets" / f"{preset_id}.toml"
-    if preset_id not in preset_ids():
+    if preset_id not in _files():
         raise PresetError(f"There is no preset '{preset_id}'; presets are: {', '.join(preset_ids())}.")
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -79,12 +79,11 @@ class CardView(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
 
     def _needs(self) -> str:
-        met = [("✓" if need.met else "✗", need_text(need)) for need in self.card.needs]
-        here = [
-            ("✗" if weights.present is False else "✓" if weights.present else "·", weights_text(weights))
-            for weights in self.card.weights
-        ]
-        return "   ".join(f"{mark}\u00a0{text}" for mark, text in (*met, *here))
+        """The machine's part in a row, each model on its own: a name with a slash would be broken there otherwise."""
+        met = "   ".join(f"{'✓' if need.met else '✗'}\u00a0{need_text(need)}" for need in self.card.needs)
+        marks = {True: "✓", False: "✗", None: "·"}
+        here = [f"{marks[weights.present]}\u00a0{weights_text(weights)}" for weights in self.card.weights]
+        return "\n".join(filter(None, (met, *here)))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if self.card.usable:

@@ -85,7 +85,7 @@ def load_recogniser(preset: Preset, language: str, progress: Progress) -> Loaded
 
 def _whisper(preset: Preset, language: str, progress: Progress) -> LoadedRecogniser:
     values = preset.recogniser
-    folder = resolve(values.model, lambda fraction, text: progress(_WEIGHTS * fraction, text))
+    folder = resolve(values.model, lambda fraction, text: progress(_WEIGHTS * fraction, text), values.kind)
     try:
         from engine.asr.whisper import WhisperDecoder
     except ImportError as error:
@@ -134,7 +134,7 @@ def load_qwen(preset: Preset, language: str, progress: Progress, vllm: Mapping[s
     try:
         check_language(spoken)
         for model in (values.model, values.aligner):
-            check(model)
+            check(model, values.kind)
         fitting.check(preset, "recogniser")
         folder = resolve(values.model, lambda fraction, text: progress(half * fraction, text))
         aligner = resolve(values.aligner, lambda fraction, text: progress(half + half * fraction, text))

@@ -20,7 +20,7 @@ def open_model(
 
     Raises `ModelError` or `TranslationError`.
     """
-    path = resolve(model)
+    path = resolve(model, kind="llamacpp")
     layout = prompt or (PROMPT_FOR_PACKAGED if not Path(model).exists() else "chat")
     lora: Path | None = None
     if adapter:

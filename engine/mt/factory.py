@@ -104,7 +104,7 @@ def check_translator(preset: Preset, source_lang: str, target_lang: str) -> None
     Raises what `create_translator` would.
     """
     wanted = _plan(preset, source_lang, target_lang).preset.translator
-    path = check_model(wanted.model)
+    path = check_model(wanted.model, wanted.kind)
     if path is not None and wanted.kind == "llamacpp":
         from engine.mt.llama_context import check_file
 
@@ -134,7 +134,7 @@ def create_translator(
     for note in filter(None, (plan.stand_in, plan.heads_note)):
         logger.warning("%s", note)
     fitting.check(plan.preset, "translator")
-    path = resolve(wanted.model, lambda fraction, text: progress(_WEIGHTS * fraction, text))
+    path = resolve(wanted.model, lambda fraction, text: progress(_WEIGHTS * fraction, text), wanted.kind)
     if adapter:
         adapter.check_base(path, checksum(wanted.model, path))
 

@@ -18,6 +18,7 @@ from typing import Any
 from engine.alignatt import policy as reasons
 from engine.alignatt.units import separator
 from engine.asr.contract import Word
+from engine.files import why
 from engine.mt.contract import Cancel, CaptionState, CaptureHealth, TranslationError
 from engine.mt.remote_link import Address, Link, Message, Refused, open_session
 from engine.mt.wire import MAX_TEXT_CHARS, MAX_WORD_CHARS, MAX_WORDS
@@ -354,7 +355,7 @@ def _token(path: str) -> str:
     try:
         return Path(path).expanduser().read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
-        raise TranslationError(f"The token of the MT server cannot be read from {path}: {error}.") from error
+        raise TranslationError(f"The token of the MT server cannot be read from {path}: {why(error)}.") from error
 
 
 def _ms(seconds: float) -> float:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.alignatt.heads import HeadSet, HeadSetError, load_head_set
+from engine.files import why
 from engine.models import ModelError
 from engine.mt.contract import TranslationError
 from engine.mt.factory import create_translator
@@ -65,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
         logging.getLogger("surtitle").setLevel(logging.INFO)
     try:
         config = server_config(args)
+        asyncio.run(check_address(config))
         service = load_service(args)
     except (ServerError, PresetError, ModelError, HeadSetError, TranslationError) as error:
         sys.stderr.write(f"{error}\n")
@@ -85,7 +87,7 @@ def server_config(args: argparse.Namespace) -> ServerConfig:
         try:
             token = args.token_file.read_text(encoding="utf-8").strip()
         except (OSError, ValueError) as error:
-            raise ServerError(f"The token cannot be read from {args.token_file}: {error}.") from error
+            raise ServerError(f"The token cannot be read from {args.token_file}: {why(error)}.") from error
         if not token:
             raise ServerError(f"{args.token_file} holds no token.")
     if not token and not is_loopback(args.host):
@@ -104,6 +106,26 @@ def server_config(args: argparse.Namespace) -> ServerConfig:
 def drafts_at_once(workers: int, preset: Preset) -> int:
     """What was asked for, or what suits the preset's translator."""
     return workers or (VLLM_WORKERS if preset.translator.kind == "vllm" else 1)
+
+
+async def check_address(config: ServerConfig) -> None:
+    """See before a model is loaded that the address can be listened on. Raises `ServerError`."""
+    try:
+        listening = await asyncio.get_running_loop().create_server(
+            asyncio.Protocol, config.host, config.port, start_serving=False
+        )
+    except (OSError, UnicodeError) as error:
+        raise ServerError(_not_listening(config, error)) from error
+    listening.close()
+
+
+def _not_listening(config: ServerConfig, error: Exception) -> str:
+    number = getattr(error, "errno", None) or 0
+    if isinstance(error, UnicodeError):
+        reason = "this can be no name of a host"
+    else:
+        reason = os.strerror(number).lower() if number > 0 else why(error)  # what is wrong with a name has a text only
+    return f"{config.host}:{config.port} cannot be listened on: {reason}."
 
 
 def is_loopback(host: str) -> bool:
@@ -174,7 +196,7 @@ async def serve_until_signal(service: Service, config: ServerConfig) -> int:
     try:
         port = await server.start()
     except OSError as error:
-        sys.stderr.write(f"{config.host}:{config.port} cannot be listened on: {error.strerror or error}.\n")
+        sys.stderr.write(f"{_not_listening(config, error)}\n")
         return 2
     directions = ", ".join(service.directions)
     host = f"[{config.host}]" if ":" in config.host else config.host

@@ -134,6 +134,14 @@ def test_a_load_that_fails_stays_on_screen(tmp_path: Path) -> None:
     assert play(options(tone(tmp_path / "talk.wav"), '{"load": "fail"}'), person) == FAILED
 
 
+def test_a_transcript_that_cannot_be_written_is_status_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = sessions_folder().parent
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.write_text("in the way")
+    assert run_window(options(tone(tmp_path / "talk.wav", 2.0), fast=True), client()) == FAILED
+    assert "is incomplete" in capsys.readouterr().err
+
+
 def test_a_missing_file_stays_on_screen(tmp_path: Path) -> None:
     async def person(main: Main) -> None:
         await until(lambda: "There is no file" in main.window.bar.state.text())

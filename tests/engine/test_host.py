@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -267,15 +268,19 @@ def test_a_server_that_does_not_answer_is_said_before_anything_is_loaded(engine:
 )
 @pytest.mark.parametrize("which", ["make_recogniser", "make_translator"])
 def test_a_load_that_fails_is_one_error_and_can_be_tried_again(
-    engine: Engine, which: str, fault: Exception, code: str, sentence: str
+    engine: Engine, which: str, fault: Exception, code: str, sentence: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """What is said to the app in a sentence is not said by the log as well, where that is on the terminal."""
     works = getattr(engine, which)
 
     def fails() -> Any:
         raise fault
 
     setattr(engine, which, fails)
-    errors = [event for event in engine.do(CONFIGURE) if isinstance(event, Error)]
+    with caplog.at_level(logging.DEBUG, "surtitle"):
+        errors = [event for event in engine.do(CONFIGURE) if isinstance(event, Error)]
+    foreseen = isinstance(fault, ModelError | TranslationError)
+    assert [row.levelno >= logging.WARNING for row in caplog.records if row.exc_info] == [not foreseen]
     assert [(error.code, error.fatal) for error in errors] == [(code, False)]
     assert errors[0].message.startswith(sentence)
     assert codes(engine.do(Start("one"))) == ["not_ready"]

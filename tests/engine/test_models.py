@@ -255,6 +255,21 @@ def test_unknown_models_list_what_there_is(name: str, tmp_path: Path, monkeypatc
             find(name)
 
 
+@pytest.mark.parametrize(
+    ("kind", "offered"),
+    [
+        ("whisper", "or one of the packaged models: whisper-tiny.en, whisper-base"),
+        ("llamacpp", "or one of the packaged models: gemma-3-270m"),
+        ("vllm", "or a hub's owner/name"),
+    ],
+)
+def test_only_models_that_suit_are_offered_instead(kind: str, offered: str) -> None:
+    for find in (lambda: resolve("/none", kind=kind), lambda: check("/none", kind)):
+        with pytest.raises(ModelError) as caught:
+            find()
+        assert str(caught.value) == f"There is no model at '/none'; give a path, {offered}."
+
+
 def test_hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     repository = tmp_path / "hf" / "hub" / "models--owner--name-1B"

@@ -27,8 +27,15 @@ def test_shipped_presets_are_valid(preset_id: str) -> None:
         preset.check_pair(source, target)
 
 
-def test_laptop_comes_first_and_says_what_it_is() -> None:
-    assert preset_ids()[0] == "laptop"
+def test_the_order_follows_what_they_ask_of_a_machine() -> None:
+    order = [load_preset(name) for name in preset_ids()]
+    assert [preset.id for preset in order[:2]] == ["laptop", "remote"]
+    chunks = [preset.recogniser.chunk_ms for preset in order if preset.gpu_gib]
+    assert len(chunks) == len(order) - 2
+    assert chunks == sorted(chunks)
+
+
+def test_laptop_says_what_it_is() -> None:
     assert load_preset("laptop").quality == "demo quality"
     assert load_preset("laptop").needs.licences
 
@@ -131,6 +138,12 @@ def test_a_preset_that_lacks_something_says_what(elsewhere: Path) -> None:
     (elsewhere / "mine.toml").write_text(LAPTOP.replace('title = "Laptop"', ""), encoding="utf-8")
     assert sentence("mine") == "Preset 'mine' is not valid at 'title': Field required."
     assert preset_ids() == ["mine"]
+
+
+def test_a_preset_that_is_not_valid_comes_last(elsewhere: Path) -> None:
+    (elsewhere / "a.toml").write_text("title = 1", encoding="utf-8")
+    (elsewhere / "laptop.toml").write_text(LAPTOP, encoding="utf-8")
+    assert preset_ids() == ["laptop", "a"]
 
 
 def test_a_preset_has_the_name_of_its_file(elsewhere: Path) -> None:

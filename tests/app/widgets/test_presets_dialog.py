@@ -104,7 +104,8 @@ def test_presets_for_a_gpu_are_shown_with_what_keeps_them_from_running(
     number = next(n for n, view in enumerate(dialog.cards) if view.card.preset.id == "gemma_low_latency")
     assert not dialog.cards[number].radio.isEnabled()
     assert dialog.cards[number].reason.text() == f"⚠ {reason}"
-    assert "Qwen/Qwen3-ForcedAligner-0.6B" in texts(dialog, number)
+    rows = texts(dialog, number).splitlines()
+    assert "·\u00a0model Qwen/Qwen3-ForcedAligner-0.6B (downloaded when it is first used)" in rows
     assert dialog.card is not None
     assert dialog.card.preset.id == "laptop"
 

@@ -50,7 +50,9 @@ def test_a_token_from_a_file(tmp_path: Path) -> None:
         (("--port", "70000"), "no port"),
         (("--max-sessions", "0"), "must be at least 1"),
         (("--workers", "-1"), "cannot be negative"),
-        (("--token-file", "/nowhere/token"), "cannot be read"),
+        (("--token-file", "/nowhere/token"), "cannot be read from /nowhere/token: no such file or directory."),
+        (("--host", "256.0.0.1.", "--token", "s3cret"), "256.0.0.1.:0 cannot be listened on: "),
+        (("--host", "a..b", "--token", "s3cret"), "a..b:0 cannot be listened on: this can be no name of a host."),
         (("--token-file", os.devnull), "holds no token"),
         (("--set", "policy"), "KEY=VALUE"),
         (("--preset", "remote"), "no translator of its own"),
@@ -60,11 +62,25 @@ def test_a_token_from_a_file(tmp_path: Path) -> None:
         (("--set", "translator.model=/nowhere.gguf"), "nowhere"),
     ],
 )
-def test_what_it_refuses(words: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.run(parsed(*words)) == 2
+def test_what_it_refuses(
+    words: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "--host" in words:
+        monkeypatch.setattr(command, "load_service", lambda _: pytest.fail("nothing is loaded for nothing"))
+    assert command.run(parsed("--port", "0", *words)) == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert sentence in error
     assert error.endswith(".")
+
+
+def test_a_port_that_is_taken_is_said_before_anything_is_loaded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "load_service", lambda _: pytest.fail("nothing is loaded for nothing"))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert command.run(parsed("--port", str(port))) == 2
+    assert capsys.readouterr().err == f"127.0.0.1:{port} cannot be listened on: address already in use.\n"
 
 
 @pytest.mark.parametrize(
