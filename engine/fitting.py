@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 
-from engine.gpus import gpus
+from engine.gpus import gpus, largest
 from engine.models import ModelError
 from engine.presets import Part, Preset, PresetError, load_preset, preset_ids
 
@@ -59,7 +59,7 @@ def shortage(name: str, need_gib: float, here: Gpus) -> str:
     """Why so much memory of a GPU cannot be had, and what can run instead: one sentence, "" when it can be had."""
     if not here:
         return f"{name} needs a GPU with {_up(need_gib)} GiB of memory, and there is none here: {_on_the_cpu()}."
-    _, total_gib, free_gib = max(here, key=lambda gpu: gpu[1])
+    _, total_gib, free_gib = here[largest(here)]
     if free_gib >= need_gib:
         return ""
     needs = f"{name} needs {_up(need_gib)} GiB of GPU memory"

@@ -40,11 +40,25 @@ def gpus() -> tuple[tuple[str, float, float], ...]:
     return found
 
 
+def largest(found: tuple[tuple[str, float, float], ...]) -> int:
+    """Which of these GPUs is used: the first with the most memory. There must be one."""
+    return max(range(len(found)), key=lambda at: found[at][1])
+
+
+def take_largest() -> None:
+    """Have CUDA in this process and its children take the largest GPU. To be called before CUDA is loaded."""
+    os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # the order of `gpus`; without it the fastest is CUDA's first
+    found = gpus()
+    if found and (at := largest(found)):
+        names = os.environ.get("CUDA_VISIBLE_DEVICES")
+        os.environ["CUDA_VISIBLE_DEVICES"] = names.split(",")[at].strip() if names else str(at)
+
+
 def given_back(found: tuple[tuple[str, float, float], ...], held_gib: float) -> tuple[tuple[str, float, float], ...]:
-    """GPUs with so much more free memory on the largest, which is the one that is used."""
+    """GPUs with so much more free memory on the one that is used."""
     if not found or not held_gib:
         return found
-    at = max(range(len(found)), key=lambda number: found[number][1])
+    at = largest(found)
     name, total, free = found[at]
     return (*found[:at], (name, total, min(total, free + held_gib)), *found[at + 1 :])
 

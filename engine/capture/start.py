@@ -17,7 +17,7 @@ from engine.capture.guard import CaptureError, MemoryShort
 from engine.capture.host import CaptureEngine
 from engine.capture.modes import NO_CAPTURE, ModeRecord
 from engine.capture.settings import GIB, EngineSettings
-from engine.gpus import gpus
+from engine.gpus import gpus, take_largest
 
 logger = logging.getLogger("surtitle.capture")
 Progress = Callable[[float, str], None]
@@ -63,6 +63,8 @@ def start(
 def machine(settings: EngineSettings) -> tuple[str, float]:
     """ "cuda" or "cpu", and its memory in GiB. Raises `CaptureError` without vLLM, or when memory is short."""
     os.environ.update(ENVIRONMENT)
+    if settings.tensor_parallel == 1:
+        take_largest()
     try:
         import torch
         from vllm.platforms import current_platform
@@ -87,8 +89,7 @@ def machine(settings: EngineSettings) -> tuple[str, float]:
 
 def _gpu_memory() -> tuple[float, float]:
     """Total and free GiB of the GPU that vLLM will take. Asking CUDA would cost this process half a GiB of it."""
-    found = gpus()
-    if len({total for _, total, _ in found}) == 1:  # of different ones, only CUDA knows which is its first
+    if found := gpus():
         return found[0][1:]
     import torch
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from engine import gpus as gpus_module
-from engine.gpus import FLAVOURS, GIB, Driver, driver, given_back, gpus, torch_cuda
+from engine.gpus import FLAVOURS, GIB, Driver, driver, given_back, gpus, largest, take_largest, torch_cuda
 
 
 class FakeError(Exception):
@@ -79,6 +80,34 @@ def two(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_hidden_gpus_do_not_count(monkeypatch: pytest.MonkeyPatch, value: str, names: list[str]) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
     assert [name for name, _, _ in gpus()] == names
+
+
+@pytest.mark.parametrize(
+    ("gib", "given", "taken"),
+    [
+        ((8, 40), None, "1"),
+        ((8, 40, 40), None, "1"),
+        ((8, 16, 40), "1, 2", "2"),
+        ((8, 40), "GPU-8a", "GPU-8a"),
+        ((40, 8), None, None),
+        ((40, 40), "1,0", "1,0"),
+        ((), None, None),
+    ],
+)
+def test_cuda_takes_the_largest(
+    monkeypatch: pytest.MonkeyPatch, gib: tuple[int, ...], given: str | None, taken: str | None
+) -> None:
+    nvml = library(len(gib))
+    nvml.nvmlDeviceGetMemoryInfo = lambda handle: SimpleNamespace(total=gib[handle] * GIB, free=GIB)
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    for name, value in (("CUDA_DEVICE_ORDER", "FASTEST_FIRST"), ("CUDA_VISIBLE_DEVICES", given)):
+        monkeypatch.setenv(name, value or "")  # and back to what it was
+    if given is None:
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    take_largest()
+    assert os.environ.get("CUDA_VISIBLE_DEVICES") == taken
+    assert os.environ["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+    assert len(gpus()) < 2 or largest(gpus()) == 0
 
 
 @pytest.mark.usefixtures("two")

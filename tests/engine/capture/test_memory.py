@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from engine import gpus
 from engine.asr.qwen_models import ROLES, SpeechSettings
 from engine.capture import start
 from engine.capture.guard import MemoryShort
@@ -47,7 +48,7 @@ def test_each_speech_engine_has_its_own_part(tmp_path: object) -> None:
 def on_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with vLLM and CUDA, as far as `machine` looks; CUDA says 20 of 24 GiB."""
     torch = pytest.importorskip("torch")
-    for name in start.ENVIRONMENT:
+    for name in (*start.ENVIRONMENT, "CUDA_DEVICE_ORDER"):
         monkeypatch.setenv(name, "")  # and back to what it was
     platforms = SimpleNamespace(current_platform=SimpleNamespace(is_cpu=lambda: False))
     monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(platforms=platforms))
@@ -66,14 +67,23 @@ def test_who_needs_more_than_there_is_is_named(monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.usefixtures("on_cuda")
-@pytest.mark.parametrize("found", [(), (("A100", 40.0, 39.0), ("GTX", 8.0, 8.0))])
-def test_cuda_is_asked_where_the_list_does_not_say_which_gpu_it_takes(
-    monkeypatch: pytest.MonkeyPatch, found: tuple[tuple[str, float, float], ...]
-) -> None:
-    monkeypatch.setattr(start, "gpus", lambda: found)
+def test_cuda_is_asked_where_the_driver_does_not_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start, "gpus", lambda: ())
     assert start.machine(EngineSettings("m", memory_gib=19)) == ("cuda", 24.0)
     with pytest.raises(MemoryShort, match=r"only 20\.0 GiB are free"):
         start.machine(EngineSettings("m", memory_gib=21))
+
+
+@pytest.mark.usefixtures("on_cuda")
+@pytest.mark.parametrize(("ranks", "taken"), [(1, "1"), (2, None)])
+def test_the_gpu_that_is_looked_at_is_the_one_that_vllm_takes(
+    monkeypatch: pytest.MonkeyPatch, ranks: int, taken: str | None
+) -> None:
+    monkeypatch.setattr(gpus, "gpus", lambda: (("GTX", 8.0, 8.0), ("A100", 40.0, 39.0)))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # and back to what it was
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    start.machine(EngineSettings("m", tensor_parallel=ranks))
+    assert os.environ.get("CUDA_VISIBLE_DEVICES") == taken
 
 
 @pytest.mark.usefixtures("on_cuda")
