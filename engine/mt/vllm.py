@@ -115,9 +115,10 @@ class VllmTranslator:
         result = self._generate(ids, limit + self._own_row, request, cancel)
         if result.finish == "cancelled":
             return no_draft(source, prefill_ids)
-        made = self._made(ids, result, limit, prepared.prompt.stop, request, cancel)
+        made = self._made(ids, result, limit, prepared.prompt.stop, request)
         with self._health_lock:
-            self.health.mode, self.health.self_test = self._engine.mode.mode, self._engine.mode.self_test
+            mode = self._engine.mode
+            self.health.mode, self.health.self_test, self.health.reason = mode.mode, mode.self_test, mode.reason
             return as_draft(self._tokens, columns, prefill_ids, len(source.units), made, len(self.heads), self.health)
 
     def count_tokens(self, text: str) -> int:
@@ -176,7 +177,7 @@ class VllmTranslator:
             raise TranslationError(str(error)) from error
 
     def _made(
-        self, ids: list[int], result: Generation, limit: int, stop: Sequence[str], request: RowRequest, cancel: Cancel
+        self, ids: list[int], result: Generation, limit: int, stop: Sequence[str], request: RowRequest
     ) -> Generated:
         """The tokens up to the end of the answer, each with its row."""
         made, rows = Generated(finish="length"), _rows_of(result, len(result.token_ids))
@@ -187,7 +188,7 @@ class VllmTranslator:
                 token, last = next_token(self._tokens, best, stop)
             if token is not None:
                 if token != best and self._own_row:
-                    row = self._own_row_of([*ids, *made.ids, token], request, cancel)
+                    row = self._own_row_of([*ids, *made.ids, token], request)
                 made.ids.append(token)
                 made.rows.append(row)
             if last:
@@ -195,9 +196,12 @@ class VllmTranslator:
                 break
         return made
 
-    def _own_row_of(self, ids: list[int], request: RowRequest, cancel: Cancel) -> NDArray[np.float32] | None:
-        """The row of the last of `ids` at its own position, for a token that the model itself did not draft."""
-        result = self._generate(ids, 1, replace(request, first_query=len(ids) - 1), cancel)
+    def _own_row_of(self, ids: list[int], request: RowRequest) -> NDArray[np.float32] | None:
+        """The row of the last of `ids` at its own position, for a token that the model itself did not draft.
+
+        One step, not to be cancelled: a row that nobody waited for would count as one that was lost.
+        """
+        result = self._generate(ids, 1, replace(request, first_query=len(ids) - 1), lambda: False)
         return _rows_of(result, 1)[0]
 
 

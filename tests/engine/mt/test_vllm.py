@@ -119,6 +119,14 @@ def test_a_token_that_runs_past_the_line_is_cut_and_keeps_a_row(own: bool) -> No
         assert engine.asked[1][0][-4:] == list(b" Hi.")
 
 
+def test_a_draft_that_was_made_loses_no_row_when_it_is_cancelled_afterwards() -> None:
+    made = translator(ScriptedEngine([*b" Hi", 300]), own=True)
+    answers = iter([False, False])
+    draft = made.draft("a", SOURCE, (), 8, lambda: next(answers, True))
+    assert draft.text == " Hi."
+    assert made.health.rows_missing == 0
+
+
 def test_an_end_token_ends_the_draft() -> None:
     draft = translator(ScriptedEngine([*b" Hi", END, 65])).draft("a", SOURCE, (), 8, never)
     assert draft.text == " Hi"
@@ -135,6 +143,7 @@ def test_rows_that_are_withheld_are_missing_and_counted() -> None:
     assert np.isnan(draft.rows).all()
     assert made.health.mode == "none"
     assert made.health.self_test == "failed"
+    assert made.health.reason == "why"
     assert made.health.rows_missing == 3
 
 
