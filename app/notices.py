@@ -41,7 +41,7 @@ class Notices:
         self._changed()
 
     def health(self, component: str, sentence: str) -> None:
-        """A state of the engine that lasts until the component is well again (""), or the session ends."""
+        """A state of the engine that lasts until the component is well again (""), or the next session begins."""
         self._health[component] = sentence
         self._changed()
 

@@ -41,7 +41,7 @@ from engine.messages import (
 from engine.models import ModelError, describe, describe_hub
 from engine.mt.contract import TranslationError, TranslationSession, Translator
 from engine.mt.factory import check_translator, create_translator
-from engine.mt.remote import RemoteServer
+from engine.mt.remote import CAPTURE_CHANGED, RemoteServer
 from engine.mt.session import LocalTranslationSession
 from engine.presets import Preset, PresetError, load_preset
 from engine.session import SpeakerSession
@@ -239,13 +239,15 @@ class Host:
             live=command.live,
         )
 
+    def _tell_of_server(self, state: str, text: str) -> None:
+        """A way of reading attention that has changed lasts, whether the server is lost and found again or not."""
+        self._emit(Health("capture" if state == CAPTURE_CHANGED else "translator", state, text))
+
     def _translation(self, models: Models, session_id: str) -> TranslationSession:
         """A session of the translator that is loaded, or of the server that takes its place."""
         configured = models.configured
         if isinstance(models.translator, RemoteServer):
-            return models.translator.session(
-                configured.context, lambda state, text: self._emit(Health("translator", state, text))
-            )
+            return models.translator.session(configured.context, self._tell_of_server)
         policy, health = models.preset.policy, models.translator.health
         if health.stand_in:
             self._emit(Health("library", "stand_in", health.stand_in))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import psutil
 import pytest
 
 from app.commands import doctor
@@ -20,8 +23,10 @@ NEITHER = {**ALONE, "broken": {**ALONE["broken"], "huggingface": "No module name
 
 
 @pytest.fixture(autouse=True)
-def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No MT server, and enough main memory for every preset."""
     monkeypatch.setattr(doctor, "_answers", lambda url: False)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=64 * doctor.GIB))
 
 
 def laptop(engine: dict[str, object]) -> doctor.Finding:

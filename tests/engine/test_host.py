@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from engine import host as host_module
+from engine.alignatt.policy import Policy
 from engine.asr.contract import Recogniser
 from engine.host import Host, session_info
 from engine.messages import (
@@ -33,7 +34,8 @@ from engine.messages import (
     Stopped,
 )
 from engine.models import ModelError
-from engine.mt.contract import TranslationError, Translator
+from engine.mt.contract import CaptureHealth, TranslationError, Translator
+from engine.mt.session import LocalTranslationSession
 from engine.presets import Preset
 from tests.engine.mt.scripted import ScriptedTranslator
 from tests.engine.sessions import ScriptedRecogniser, Voice
@@ -330,6 +332,31 @@ def test_a_translator_that_stands_in_is_said(engine: Engine) -> None:
     (said,) = [event for event in engine.do(Start("one")) if isinstance(event, Health)]
     assert (said.component, said.state, said.text) == ("library", "stand_in", health.stand_in)
     assert session_info(engine.host._models)["seam"] == "hf_qk_fast"
+    engine.finish()
+
+
+def test_a_server_that_is_back_does_not_take_back_that_its_capture_is_another(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell: list[Callable[[str, str], None]] = []
+
+    class Server:
+        def __init__(self, *_: object) -> None:
+            self.health, self.policy = CaptureHealth(), {}
+
+        def session(self, context: str, on_health: Callable[[str, str], None]) -> LocalTranslationSession:
+            tell.append(on_health)
+            return LocalTranslationSession(ScriptedTranslator(), Policy(), "one", "en", "de")
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(host_module, "RemoteServer", Server)
+    engine.do(Configure("remote", "en", "de"), Start("one"))
+    for state in ("remote_offline", "capture_changed", "ok"):
+        tell[0](state, f"{state}.")
+    said = {event.component: event.state for event in engine.said if isinstance(event, Health)}
+    assert said == {"translator": "ok", "capture": "capture_changed"}
     engine.finish()
 
 

@@ -111,7 +111,7 @@ class Opened(ScriptedTranslator):
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[factory.Order]:
     """What translators were ordered; none is loaded."""
     orders: list[factory.Order] = []
-    monkeypatch.setattr(factory, "resolve", lambda model, progress: Path(model))
+    monkeypatch.setattr(factory, "resolve", lambda model, progress, kind: Path(model))
 
     def order(made: factory.Order) -> Translator:
         orders.append(made)
@@ -192,7 +192,7 @@ def test_an_adapter_refuses_other_weights_before_anything_is_loaded(
 
 def test_an_adapter_does_not_work_in_vllm(monkeypatch: pytest.MonkeyPatch, adapter: Path) -> None:
     monkeypatch.setattr(factory.fitting, "check", lambda preset, part: None)
-    monkeypatch.setattr(factory, "resolve", lambda model, progress: Path(model))
+    monkeypatch.setattr(factory, "resolve", lambda model, progress, kind: Path(model))
     with pytest.raises(TranslationError, match=r"'random' works in llama\.cpp and transformers, not in vLLM"):
         create(laptop(adapter=str(adapter), kind="vllm", seam="vllm_tap"))
 
@@ -211,7 +211,7 @@ def test_what_a_preset_says_of_vllm_reaches_the_engine(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(vllm, "VllmTranslator", open_vllm)
     monkeypatch.setattr(factory.fitting, "check", lambda preset, part: None)
-    monkeypatch.setattr(factory, "resolve", lambda model, progress: Path(model))
+    monkeypatch.setattr(factory, "resolve", lambda model, progress, kind: Path(model))
     values = {
         "mt_vllm_enforce_eager": True, "mt_vllm_cudagraph_mode": "PIECEWISE", "mt_vllm_quantization": "fp8_per_channel",
     }  # fmt: skip
@@ -221,7 +221,7 @@ def test_what_a_preset_says_of_vllm_reaches_the_engine(monkeypatch: pytest.Monke
 
 
 def test_transformers_that_cannot_be_loaded_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(factory, "resolve", lambda model, progress: Path(model))
+    monkeypatch.setattr(factory, "resolve", lambda model, progress, kind: Path(model))
     monkeypatch.setitem(sys.modules, "engine.mt.huggingface", None)
     with pytest.raises(
         TranslationError, match=r"torch and transformers cannot be loaded .* pip install 'surtitle\[torch\]'\.$"
@@ -231,7 +231,7 @@ def test_transformers_that_cannot_be_loaded_is_one_sentence(monkeypatch: pytest.
 
 @pytest.mark.parametrize(("kind", "seam"), [("llamacpp", "vllm_tap"), ("huggingface", "cb_eval")])
 def test_a_seam_of_another_translator_is_refused(kind: str, seam: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(factory, "resolve", lambda model, progress: Path(model))
+    monkeypatch.setattr(factory, "resolve", lambda model, progress, kind: Path(model))
     with pytest.raises(TranslationError, match=f"no seam '{seam}'"):
         create(laptop(kind=kind, seam=seam))
 
