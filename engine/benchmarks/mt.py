@@ -25,6 +25,11 @@ from engine.capture.settings import NO_QUANTIZATION, QUANTIZATIONS
 
 SEAMS = ("hf_eager", "hf_sdpa", "hf_qk_fast", "vllm_eager", "vllm_graphs")
 RUNNERS = {"auto": "", "v1": "0", "v2": "1"}
+# What tells artefacts apart, and what those ran with that do not say it.
+KIND = {
+    "model": None, "heads": "", "device": "cuda", "dtype": None, "vllm": None, "backend": "", "runner": "auto",
+    "mt_vllm_cudagraph_mode": DEFAULT_CUDAGRAPH_MODE, "mt_vllm_quantization": NO_QUANTIZATION, "own_process": False,
+}  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -179,13 +184,11 @@ def _ranks(args: argparse.Namespace) -> int:
     from engine.benchmarks import mt_ranks
 
     path: Path = args.json
-    kind = {"model": args.model, "dtype": args.dtype, "vllm": args.vllm, "timed_mode": args.mt_vllm_cudagraph_mode}
-    found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     report: dict[str, Any] = {
         "method": " ".join((mt_ranks.__doc__ or "").split()),
         "command": _command(),
-        **kind,
-        "ranks": found["ranks"] if all(found.get(name) == value for name, value in kind.items()) else {},
+        **_kind(args),
+        "ranks": _kept(args, "ranks", _kind(args)),
     }
     counts = (1, args.tensor_parallel) if not args.only_ranks else (args.only_ranks,)
     with tempfile.TemporaryDirectory() as folder:
@@ -220,17 +223,11 @@ def _all_seams(args: argparse.Namespace) -> int:
     seams = args.seams.split(",")
     if unknown := [seam for seam in seams if seam not in SEAMS]:
         raise BenchmarkError(f"There is no seam '{unknown[0]}'; seams are {', '.join(SEAMS)}.")
-    kind = {
-        "model": args.model, "vllm": args.vllm, "dtype": args.dtype,
-        "mt_vllm_cudagraph_mode": args.mt_vllm_cudagraph_mode, "capture_only": args.capture_only,
-        "mt_vllm_quantization": args.mt_vllm_quantization,
-        "runner": args.runner, "own_process": args.own_process,
-    }  # fmt: skip
-    found = json.loads(args.json.read_text(encoding="utf-8")) if args.json.is_file() else {}
+    kind = {**_kind(args), "capture_only": args.capture_only}
     report: dict[str, Any] = {
         "method": " ".join((__doc__ or "").split("\n\n")[1].split()),
         **kind,
-        "seams": found["seams"] if all(found.get(name) == value for name, value in kind.items()) else {},
+        "seams": _kept(args, "seams", kind),
         "command": _command(),
     }
     status = 0
@@ -250,6 +247,17 @@ def _all_seams(args: argparse.Namespace) -> int:
             _write(args.json, report)
             mt_report.show(seam, found)
     return status
+
+
+def _kind(args: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(args, name) for name in KIND}
+
+
+def _kept(args: argparse.Namespace, part: str, kind: dict[str, Any]) -> dict[str, Any]:
+    """What the artefact holds of a run of the same kind."""
+    found: dict[str, Any] = json.loads(args.json.read_text(encoding="utf-8")) if args.json.is_file() else {}
+    alike = all(found.get(name, KIND.get(name)) == value for name, value in kind.items())
+    return dict(found.get(part, {})) if alike else {}
 
 
 def _in_process(

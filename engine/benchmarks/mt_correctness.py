@@ -19,16 +19,19 @@ import numpy as np
 from engine.benchmarks.mt_subject import Subject, environment
 from engine.capture.host import CaptureEngine, Job
 from engine.capture.request import RowRequest
+from engine.capture.settings import NO_QUANTIZATION
 from engine.capture.start import start
 
 CHECK_EVERY = 10
 SAVE_EVERY = 50
+# What artefacts ran with that do not say it.
+USUAL = {"tensor_parallel": 1, "dtype": "bfloat16", "device": "cuda", "quantization": NO_QUANTIZATION, "vllm": {}}
 
 
 def run(subject: Subject, mode: str, wanted: dict[int, int], path: Path, kv_cache_gib: float) -> dict[str, Any]:
     """The artefact's content. `wanted`: requests by how many run at once. Resumes from `path` where it fits."""
     kind: dict[str, Any] = {"mode": mode, "model": subject.folder.name, "heads": [list(head) for head in subject.heads]}
-    kind |= {"tensor_parallel": subject.tensor_parallel} if subject.tensor_parallel > 1 else {}
+    kind |= {name: getattr(subject, name) for name in USUAL}
     report = _load(path, kind)
     eager = mode == "eager"
     engine = start(
@@ -58,8 +61,8 @@ def bad_rows(report: dict[str, Any]) -> int:
 def _load(path: Path, kind: dict[str, Any]) -> dict[str, Any]:
     if path.is_file():
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if all(found.get(name) == value for name, value in kind.items()):
-            return found
+        if all(found.get(name, USUAL.get(name)) == value for name, value in kind.items()):
+            return {**found, **kind}
     return {**kind, "at_once": {}}
 
 

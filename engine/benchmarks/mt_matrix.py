@@ -74,12 +74,13 @@ CPU = (
 def run(args: argparse.Namespace) -> int:
     """Run what is missing. Status 1 when a row is bad, failed, or was not refused as it must be."""
     chosen = list(_chosen(args))
-    report: dict[str, Any] = {"method": " ".join((__doc__ or "").split()), "device": args.device, "rows": {}}
+    kind = {name: getattr(args, name) for name in ("device", "dtype", "vllm", "unvalidated")}
+    report: dict[str, Any] = {"method": " ".join((__doc__ or "").split()), **kind, "rows": {}}
     if args.json.is_file():
         found = json.loads(args.json.read_text(encoding="utf-8"))
-        if found.get("device") == args.device:
+        if all(found.get(name) == value for name, value in kind.items()):
             report["rows"] = found.get("rows", {})
-    missing = [one for one in chosen if "error" in report["rows"].get(one.name, {"error": ""})]
+    missing = [one for one in chosen if not _done(args, report["rows"].get(one.name, {}))]
     child.say(f"{len(chosen)} combinations, {len(chosen) - len(missing)} of them done")
     lock = threading.Lock()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(max(1, args.jobs)) as jobs:
@@ -130,9 +131,14 @@ def _row(args: argparse.Namespace, one: Combination, path: Path) -> dict[str, An
     found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     if "refused" in found:
         return {**asdict(one), **found}
-    if failure and "capture_mode" not in found:
-        return {**asdict(one), "error": failure}
-    return {**asdict(one), **_figures(found)}
+    row = {**asdict(one), **(_figures(found) if "capture_mode" in found else {})}
+    return row if _done(args, row) or not failure else {**row, "error": failure}
+
+
+def _done(args: argparse.Namespace, row: dict[str, Any]) -> bool:
+    """Whether a row came to its end: it was refused, failed its self-test, or all its requests were looked at."""
+    whole = row.get("requests", 0) >= args.requests + args.alone
+    return "error" not in row and ("refused" in row or bool(row.get("failed")) or whole)
 
 
 def _figures(found: dict[str, Any]) -> dict[str, Any]:

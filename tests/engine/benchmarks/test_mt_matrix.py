@@ -24,7 +24,8 @@ GOOD: dict[str, Any] = {
 def arguments(path: Path, *words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     mt.add_arguments(parser)
-    return parser.parse_args(["--matrix", "--device", "cpu", "--json", str(path), *words])
+    few = ("--requests", "16", "--alone", "0")
+    return parser.parse_args(["--matrix", "--device", "cpu", "--json", str(path), *few, *words])
 
 
 @pytest.fixture
@@ -61,6 +62,31 @@ def test_a_row_that_failed_is_run_again(tmp_path: Path, runs: list[list[str]], m
         assert mt_matrix.run(args) == 1
     assert mt_matrix.run(args) == 0
     assert [words[2] for words in runs] == ["qwen3-tiny", "llama-tiny"]
+
+
+def test_a_row_that_was_given_up_on_its_way_is_no_result(
+    tmp_path: Path, runs: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    args = arguments(tmp_path / "matrix.json", "--architectures", "qwen3-tiny", "--requests", "17")
+
+    def give_up(words: list[str], limit_s: float) -> str:
+        Path(words[words.index("--json") + 1]).write_text(json.dumps(GOOD))
+        return "it was ended after 9 s without a result"
+
+    with monkeypatch.context() as slow:
+        slow.setattr(child, "run", give_up)
+        assert mt_matrix.run(args) == 1
+    (row,) = json.loads(args.json.read_text())["rows"].values()
+    assert row["requests"] == 16
+    assert "ended after 9 s" in row["error"]
+
+
+@pytest.mark.parametrize("words", [("--dtype", "float32"), ("--unvalidated",), ("--requests", "17")])
+def test_rows_of_other_arguments_are_run(tmp_path: Path, runs: list[list[str]], words: tuple[str, ...]) -> None:
+    path = tmp_path / "matrix.json"
+    assert mt_matrix.run(arguments(path, "--architectures", "qwen3-tiny")) == 0
+    assert mt_matrix.run(arguments(path, "--architectures", "qwen3-tiny", *words)) == 0
+    assert len(runs) == 2
 
 
 @pytest.mark.parametrize(

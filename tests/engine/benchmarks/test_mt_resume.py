@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.benchmarks import child, mt
+from engine.benchmarks import child, mt, mt_correctness
 from engine.benchmarks.mt_correctness import no_counts
 
 ROWS = [{"case": "short-0", "ms_per_token": 5.0}]
@@ -103,10 +103,22 @@ def test_without_a_path_no_file_stays(
     assert not args.json.parent.exists()
 
 
-def test_seams_of_other_arguments_are_run(tmp_path: Path, processes: Processes) -> None:
+OTHER = [("--mt-vllm-cudagraph-mode", "FULL"), ("--backend", "FLASH_ATTN"), ("--heads", "1.1"), ("--own-process",)]
+
+
+@pytest.mark.parametrize("words", OTHER)
+def test_seams_of_other_arguments_are_run(tmp_path: Path, processes: Processes, words: tuple[str, ...]) -> None:
     path = tmp_path / "mt.json"
     assert mt.run(arguments(path, "--seams", "vllm_graphs")) == 0
-    assert mt.run(arguments(path, "--seams", "vllm_graphs", "--mt-vllm-cudagraph-mode", "FULL")) == 0
+    assert mt.run(arguments(path, "--seams", "vllm_graphs", *words)) == 0
+    assert len(processes.started) == 2
+
+
+@pytest.mark.parametrize("words", OTHER)
+def test_ranks_of_other_arguments_are_run(tmp_path: Path, processes: Processes, words: tuple[str, ...]) -> None:
+    path, few = tmp_path / "tp.json", ("--tensor-parallel", "2", "--only-ranks", "2", "--capture-only", "--one-mode")
+    assert mt.run(arguments(path, *few)) == 0
+    assert mt.run(arguments(path, *few, *words)) == 0
     assert len(processes.started) == 2
 
 
@@ -124,3 +136,12 @@ def test_ranks_go_on_with_what_is_missing(tmp_path: Path, processes: Processes) 
     report = json.loads(path.read_text())
     assert set(report["ranks"]["2"]["other_modes"]) == {"PIECEWISE", "FULL"}
     assert report["rows"]["difference_max"] == 0
+
+
+def test_rows_that_were_looked_at_go_on_with_the_same_arguments_alone(tmp_path: Path) -> None:
+    path, kind = tmp_path / "capture.json", {"mode": "FULL", "model": "gemma-4-e4b", "heads": [[1, 2]]}
+    counts = {"8": {**no_counts(), "requests": 900}}
+    path.write_text(json.dumps({**kind, "at_once": counts}))
+    assert mt_correctness._load(path, {**kind, **mt_correctness.USUAL})["at_once"] == counts
+    for other in ({"tensor_parallel": 2}, {"dtype": "float32"}, {"vllm": {"kv_cache_dtype": "bfloat16"}}):
+        assert mt_correctness._load(path, {**kind, **mt_correctness.USUAL, **other})["at_once"] == {}
