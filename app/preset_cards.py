@@ -153,11 +153,18 @@ def _weights(preset: Preset, machine: Machine | None, models: Mapping[str, str])
         if model not in preset.models:
             continue  # it is on the server, or there is none
         if fits.get(part) and (own := models.get(part)):
-            rows.append(Weights(own, Path(own).expanduser().exists(), own=True))
+            rows.append(Weights(own, _exists(own), own=True))
         else:
             present, size = known.get(model, (None, 0))
             rows.append(Weights(model, present, size))
     return tuple(rows)
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).expanduser().exists()
+    except (OSError, RuntimeError):  # a folder that may not be looked into, a user who is unknown
+        return False
 
 
 def disk_free_gib() -> float | None:

@@ -247,6 +247,9 @@ class Host:
         """A session of the translator that is loaded, or of the server that takes its place."""
         configured = models.configured
         if isinstance(models.translator, RemoteServer):
+            if models.translator.health.self_test == "failed":
+                text = "The attention rows of the MT server failed their test: another policy releases its text."
+                self._emit(Health("capture", "fallback_policy", text))
             return models.translator.session(configured.context, self._tell_of_server)
         policy, health = models.preset.policy, models.translator.health
         if health.stand_in:

@@ -178,14 +178,14 @@ def _from_hub_cache(model: str) -> Path | None:
     """The snapshot of a hub's model that was downloaded here, if it is whole. Needs no network."""
     name, revision = _hub_name(model)
     folder, commit = _hub_folder(name), revision
-    if not _COMMIT.fullmatch(revision):
-        try:
+    try:
+        if not _COMMIT.fullmatch(revision):
             commit = (folder / "refs" / (revision or "main")).read_text(encoding="ascii").strip()
-        except (OSError, ValueError):
-            return None
-    snapshot = folder / "snapshots" / commit
-    whole = snapshot.is_dir() and all(entry.exists() for entry in snapshot.rglob("*"))
-    return snapshot if whole and not any(folder.glob("blobs/*.incomplete")) else None
+        snapshot = folder / "snapshots" / commit
+        whole = snapshot.is_dir() and all(entry.exists() for entry in snapshot.rglob("*"))
+        return snapshot if whole and not any(folder.glob("blobs/*.incomplete")) else None
+    except (OSError, ValueError):
+        return None
 
 
 def _from_hub(model: str, tell: Progress) -> Path:

@@ -155,7 +155,9 @@ def _models(engine: dict[str, Any]) -> list[Finding]:
 
 
 def _gpus(engine: dict[str, Any]) -> list[Finding]:
-    """GPUs, and whether driver and installed wheels go together."""
+    """GPUs, and whether driver and installed wheels go together; nothing of an engine that did not answer."""
+    if not engine:
+        return []
     driver = engine.get("driver")
     if not driver:
         return [Finding("note", "GPU", "no NVIDIA driver answers: presets on vLLM need one and a GPU")]

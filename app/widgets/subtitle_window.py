@@ -110,7 +110,7 @@ class SubtitleWindow(Frame):
         if self._click_through:
             keys = self.actions_["click_through"].shortcut().toString()
             notice = fill(translate("Window", "Clicks go through; {keys} ends that."), keys=keys)
-            status = replace(status, notices=(notice,))
+            status = replace(status, notices=(notice, *status.notices))
         self.bar.show_status(status)
         self.view.set_speech(status.phase is Phase.LISTENING and status.speech)
         self.actions_.set_running(self.bar.running)

@@ -111,6 +111,7 @@ def test_a_driver_without_vllm_and_a_machine_without_driver() -> None:
     found = doctor._gpus({**GPU_MACHINE, "libraries": {}})[-1]
     assert found.state == "note"
     assert "surtitle setup --gpu" in found.text
+    assert doctor._gpus({}) == [], "nobody has looked"
     (none,) = doctor._gpus({"models": MODELS})
     assert none.state == "note"
     assert "no NVIDIA driver answers" in none.text

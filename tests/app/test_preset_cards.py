@@ -89,6 +89,8 @@ def test_own_models_take_the_place_where_they_fit(tmp_path: Path) -> None:
     model.touch()
     laptop = card(models={"translator.model": str(model), "recogniser.model": str(tmp_path / "none")})
     assert [(weights.present, weights.own) for weights in laptop.weights] == [(False, True), (True, True)]
+    unknown = card(models={"translator.model": "~nobody-of-this-name/x.gguf"})
+    assert [weights.name for weights in unknown.missing] == ["~nobody-of-this-name/x.gguf"]
     remote = card("remote", models={"translator.model": str(model)})
     assert [weights.name for weights in remote.weights] == ["whisper-tiny.en"]
     assert remote.remote

@@ -335,26 +335,42 @@ def test_a_translator_that_stands_in_is_said(engine: Engine) -> None:
     engine.finish()
 
 
+class Server:
+    """In place of `RemoteServer`. `tell`: what the last session was given to tell its health with."""
+
+    self_test = "passed"
+    tell: Callable[[str, str], None]
+
+    def __init__(self, *_: object) -> None:
+        self.health, self.policy = CaptureHealth("FULL", self.self_test), dict[str, Any]()
+
+    def session(self, context: str, on_health: Callable[[str, str], None]) -> LocalTranslationSession:
+        Server.tell = staticmethod(on_health)
+        return LocalTranslationSession(ScriptedTranslator(), Policy(), "one", "en", "de")
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("self_test", ["passed", "failed"])
+def test_a_server_whose_rows_failed_their_test_is_said(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, self_test: str
+) -> None:
+    monkeypatch.setattr(Server, "self_test", self_test)
+    monkeypatch.setattr(host_module, "RemoteServer", Server)
+    engine.do(Configure("remote", "en", "de"))
+    said = [(event.component, event.state) for event in engine.do(Start("one")) if isinstance(event, Health)]
+    assert said == ([("capture", "fallback_policy")] if self_test == "failed" else [])
+    engine.finish()
+
+
 def test_a_server_that_is_back_does_not_take_back_that_its_capture_is_another(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tell: list[Callable[[str, str], None]] = []
-
-    class Server:
-        def __init__(self, *_: object) -> None:
-            self.health, self.policy = CaptureHealth(), {}
-
-        def session(self, context: str, on_health: Callable[[str, str], None]) -> LocalTranslationSession:
-            tell.append(on_health)
-            return LocalTranslationSession(ScriptedTranslator(), Policy(), "one", "en", "de")
-
-        def close(self) -> None:
-            pass
-
     monkeypatch.setattr(host_module, "RemoteServer", Server)
     engine.do(Configure("remote", "en", "de"), Start("one"))
     for state in ("remote_offline", "capture_changed", "ok"):
-        tell[0](state, f"{state}.")
+        Server.tell(state, f"{state}.")
     said = {event.component: event.state for event in engine.said if isinstance(event, Health)}
     assert said == {"translator": "ok", "capture": "capture_changed"}
     engine.finish()

@@ -262,8 +262,10 @@ def test_clicks_go_through_on_demand(open_window: Open, qtbot: QtBot) -> None:
     assert window.click_through
     assert window.windowHandle().flags() & Qt.WindowType.WindowTransparentForInput
     assert "Ctrl+Shift+X" in window.bar.notice.text(), "it says how that ends"
-    window.show_status(Status(Phase.READY))
+    window.show_status(Status(Phase.READY, notices=("The disk is full.",)))
     assert "Ctrl+Shift+X" in window.bar.notice.text()
+    assert "The disk is full." in window.bar.notice.text(), "and hides nothing"
+    window.show_status(Status(Phase.READY))
     window.raise_up()
     assert not window.click_through
     assert not window.windowHandle().flags() & Qt.WindowType.WindowTransparentForInput
