@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from app.files import add_line, is_being_written, reason
-from app.session_record import SessionRecord, TranscriptError, read_session
+from app.session_record import SCHEMA_VERSION, SessionRecord, TranscriptError, read_session
 
 _TAIL_BYTES = 65_536  # the end of a journal is looked for in so much of it
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A session without its text. `state`: "running", "cut off", "damaged", or "" for one that ended in order."""
+    """A session without its text.
+
+    `state`: "running", "cut off", "damaged", "of a newer version", or "" for one that ended in order.
+    """
 
     path: Path
     title: str = ""
@@ -86,6 +89,8 @@ def summarise(path: Path) -> SessionSummary:
             head = json.loads(file.readline())
             file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
             tail = [row for line in file.read().split(b"\n") if (row := _row(line))]
+        if int(head["schema_version"]) > SCHEMA_VERSION:
+            return SessionSummary(path, title=path.stem, state="of a newer version")
         started = datetime.fromisoformat(head["started_at"]).astimezone()
         title, source_lang, target_lang = (str(head[name]) for name in ("title", "source_lang", "target_lang"))
     except (OSError, ValueError, KeyError, TypeError):

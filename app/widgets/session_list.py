@@ -25,6 +25,8 @@ def state_text(state: str) -> str:
             return translate("Transcript", "interrupted")
         case "damaged":
             return translate("Transcript", "damaged")
+        case "of a newer version":
+            return translate("Transcript", "of a newer version")
     return ""
 
 

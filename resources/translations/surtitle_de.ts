@@ -1315,6 +1315,10 @@
         <translation>beschädigt</translation>
     </message>
     <message>
+        <source>of a newer version</source>
+        <translation>von einer neueren Version</translation>
+    </message>
+    <message>
         <source>Sessions</source>
         <translation>Sitzungen</translation>
     </message>

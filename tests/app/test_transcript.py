@@ -283,6 +283,15 @@ def test_an_interrupted_session_is_offered_and_recovered(tmp_path: Path) -> None
     assert summarise(path).state == ""
 
 
+def test_a_session_of_a_newer_version_is_not_offered(tmp_path: Path) -> None:
+    transcript = recorded(tmp_path, caption(0, "Eins", "One", final=True))
+    begun = journal(transcript).read_text()
+    transcript.close()
+    journal(transcript).write_text(begun.replace('"schema_version": 1', '"schema_version": 2', 1))
+    assert summarise(journal(transcript)).state == "of a newer version"
+    assert interrupted_sessions(tmp_path) == []
+
+
 def test_a_session_without_a_word_is_not_offered(tmp_path: Path) -> None:
     transcript = recorded(tmp_path)
     head = journal(transcript).read_bytes()
