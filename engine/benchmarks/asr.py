@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import platform
 import statistics
 import sys
@@ -36,6 +35,7 @@ from engine.benchmarks.asr_subject import (
     preset_subject,
     random_subject,
 )
+from engine.benchmarks.machine import machine
 from engine.benchmarks.options import key_and_value
 from engine.benchmarks.speech_checkpoints import ALIGNERS
 from engine.files import write_atomically
@@ -112,7 +112,7 @@ def _measure(subject: Subject, args: argparse.Namespace, counts: Sequence[int]) 
         "random_weights": bool(args.random_weights),
         "recogniser": subject.values.model_dump(),
         "load_s": round(subject.load_s, 1),
-        "machine": {"cpu": platform.processor() or platform.machine(), "cores": os.cpu_count(), "gpus": gpus()},
+        "machine": {**machine(), "gpus": gpus()},
         "versions": _versions(),
     }
     if args.random_weights:

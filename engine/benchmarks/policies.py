@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
-import platform
 import shlex
 import sys
 import time
@@ -38,6 +36,7 @@ from engine.benchmarks.curves.report import (
     points_table,
 )
 from engine.benchmarks.curves.work import WorkFolder, default_folder
+from engine.benchmarks.machine import machine
 from engine.evaluation.continuations import RememberingTranslator, Savings, StoreError
 from engine.evaluation.recognition import Timing
 from engine.evaluation.replay import parse_overrides
@@ -172,7 +171,7 @@ class _Benchmark:
                 "generated_tokens": self._savings.generated,
                 "model_calls": self._savings.calls,
             },
-            "machine": {"cpu": platform.machine(), "cores": os.cpu_count(), "system": platform.platform()},
+            "machine": machine(),
             "versions": _versions(),
         }
 

@@ -28,6 +28,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from engine import __version__
+from engine.benchmarks.machine import machine
 from engine.benchmarks.server_client import FAST_PATH, SENTENCES, Script, Talk, talk
 from engine.benchmarks.server_release import releases
 from engine.benchmarks.server_subject import NotStarted, Wanted, running
@@ -103,7 +104,7 @@ def _measure(args: argparse.Namespace, url: str, counts: Sequence[int]) -> dict[
         "method": " ".join((__doc__ or "").split("\n\n")[1].split()),
         "command": _command(),
         "health": json.loads(_get(url, "/healthz")),
-        "machine": {"cpu": _cpu(), "cores": os.cpu_count(), "system": platform.platform(), "load": os.getloadavg()},
+        "machine": {**machine(), "load": os.getloadavg()},
         "versions": _versions(),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
     }
@@ -251,14 +252,6 @@ def _versions() -> dict[str, str]:
         with contextlib.suppress(PackageNotFoundError):
             found[name] = version(name)
     return found
-
-
-def _cpu() -> str:
-    try:
-        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
-    except OSError:
-        found = None
-    return found.group(1) if found else platform.processor()
 
 
 def _show(name: str, summary: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ from engine.benchmarks.options import key_and_value
 from engine.benchmarks.processes import Sampler
 from engine.benchmarks.session_play import BLOCK_S, EngineProcess, Record, play, read_recording
 from engine.benchmarks.session_random import MADE_UP, RandomModels, stand_ins
-from engine.benchmarks.session_report import loaded, machine, memory, progress, session, show, subject
+from engine.benchmarks.session_report import loaded, machine_and_gpus, memory, progress, session, show, subject
 from engine.files import write_atomically
 from engine.messages import Configure, Event, Loading, Start
 from engine.presets import PresetError, load_preset, resources
@@ -83,7 +83,7 @@ class _Measurement:
         self._seconds = 60 * args.minutes if args.minutes else self._recording.seconds
         self._gpu = GpuMemory.open()
         self._random: RandomModels | None = None
-        self._figures = {"complete": False, **subject(preset, args), "machine": machine(self._gpu)}
+        self._figures = {"complete": False, **subject(preset, args), "machine": machine_and_gpus(self._gpu)}
         if args.random_weights:
             chosen = stand_ins(preset, (args.source, args.target), folder, self._gpu is not None)
             overrides |= chosen.overrides

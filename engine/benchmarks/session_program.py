@@ -16,9 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.benchmarks.lag import session_figures
+from engine.benchmarks.machine import machine
 from engine.benchmarks.processes import Sampler
 from engine.benchmarks.session_chain import quantiles
-from engine.benchmarks.session_report import machine, processes
+from engine.benchmarks.session_report import processes
 from engine.host import library_versions
 from engine.presets import resources
 from engine.schemas import CaptionLine, EndLine, LogError, SessionLine, read_log
@@ -94,7 +95,7 @@ def figures_of(lines: list[Any], sampler: Sampler, total_s: float, args: argpars
         **asdict(session_figures(captions, session.target_lang)),
         "stage_ms": {name: quantiles(values) for name, values in stages.items()},
         **processes(sampler),
-        "machine": machine(None),
+        "machine": machine(),
         "versions": library_versions(),
     }
 

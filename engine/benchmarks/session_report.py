@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import time
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -16,6 +13,7 @@ from rich.table import Table
 
 from engine.benchmarks.gpu_memory import GpuMemory
 from engine.benchmarks.lag import session_figures
+from engine.benchmarks.machine import machine
 from engine.benchmarks.processes import Sampler, drift_mib
 from engine.benchmarks.session_chain import chain
 from engine.benchmarks.session_play import Record
@@ -42,10 +40,9 @@ def subject(preset: Preset, args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def machine(gpu: GpuMemory | None) -> dict[str, Any]:
+def machine_and_gpus(gpu: GpuMemory | None) -> dict[str, Any]:
     """Processor, system and GPUs."""
-    found: dict[str, Any] = {"cpu": cpu_name(), "cores": os.cpu_count(), "system": platform.platform()}
-    return found | (gpu.device() if gpu else {"gpus": []})
+    return machine() | (gpu.device() if gpu else {"gpus": []})
 
 
 def loaded(record: Record, began_s: float) -> dict[str, Any]:
@@ -133,16 +130,6 @@ def progress(record: Record, sent_s: float) -> str:
         f"{sent_s / 60:.2f} minutes: {len(record.captions)} captions, {drafts} drafts, recogniser's real-time factor "
         f"{busy_s / sent_s:.3f}, {len(record.errors)} errors"
     )
-
-
-def cpu_name() -> str:
-    """The processor's name, as the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor())
 
 
 def show(figures: dict[str, Any]) -> None:

@@ -28,6 +28,7 @@ from engine import __version__
 from engine.alignatt.heads import HeadSetError
 from engine.alignatt.units import separator, split_units
 from engine.asr.contract import Word
+from engine.benchmarks.machine import machine
 from engine.benchmarks.translation_faults import Contradiction, contradiction, untranslated
 from engine.evaluation.quality import quality
 from engine.evaluation.replay import parse_overrides
@@ -205,7 +206,7 @@ class _Benchmark:
                 }
                 for variant, speed in self._speeds.items()
             },
-            "machine": {"cores": os.cpu_count(), "load_1min": os.getloadavg()[0], "system": platform.platform()},
+            "machine": {**machine(), "load_1min": os.getloadavg()[0]},
             "versions": {"surtitle": __version__, "python": platform.python_version(), **library_versions()},
         }
         write_atomically(self._args.json, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
