@@ -383,10 +383,12 @@ class Controller:
             self._record(event)
 
     def _on_report(self, report: SourceReport) -> None:
-        if report.lost and not self.status.lost:
-            self.engine.flush()  # no more sound will close what was being said
+        gone = report.lost and not self.status.lost
         self._show(replace(self.status, source=report.name, lost=report.lost, overflows=report.overflows))
         self._notices.say("source", report.trouble)
+        if gone:
+            with contextlib.suppress(EngineError):  # said by the engine's own state
+                self.engine.flush()  # no more sound will close what was being said
 
     def notice(self, origin: str, sentence: str) -> None:
         """Show what is not well, by who says it (see `Notices`); "" takes it back."""

@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.controller import Controller, Gap, Recorded, SessionBegan, SessionEnded
+from app.controller import NOT_TRANSLATED, Controller, Gap, Recorded, SessionBegan, SessionEnded
 from app.engine_client import EngineError
 from app.errors import UserError
 from app.playback import FileSource
 from app.source import Feed, Source, SourceError, SourceReport
 from app.status import Phase, Status
 from app.subtitles import Line
+from engine.alignatt.policy import SUPERSEDED
 from engine.messages import Activity, Caption, Configure, Error, Health, Stopped
+from engine.mt.remote import OFFLINE
 from engine.presets import PresetError
 from tests.app.captions import caption
 from tests.app.helpers import client, configure, gone, tone, until
@@ -286,6 +288,26 @@ def test_a_microphone_that_is_looked_for_leaves_no_sentence_open() -> None:
     assert [e.utterance_id for e in finals()] == [0], "once for each loss"
 
 
+def test_a_lost_microphone_is_shown_also_when_the_engine_takes_no_commands() -> None:
+    class Lost(Losing):
+        async def run(self, feed: Feed) -> None:
+            feed.reports.emit(SourceReport("a microphone", "It is looked for.", lost=True))
+            while not feed.stopped:
+                await feed.pause(60)
+
+    async def scenario(controller: Controller) -> None:
+        def refuse() -> None:
+            raise EngineError("The engine takes no commands any more.")
+
+        controller.engine.flush = refuse  # type: ignore[method-assign]
+        await controller.start()
+        await until(lambda: controller.status.lost)
+        assert controller.status.notices == ("It is looked for.",)
+        await controller.stop()
+
+    play(Lost, scenario)
+
+
 def test_a_fault_in_a_source_does_not_cost_what_was_said(tmp_path: Path) -> None:
     memory = Memory()
 
@@ -385,6 +407,10 @@ def test_a_translation_that_failed_is_said_until_one_succeeds(monkeypatch: pytes
         await until(lambda: controller.status.notices == ())
 
     play(Endless, scenario)
+
+
+def test_captions_without_a_translation_are_known_by_the_engine_s_words() -> None:
+    assert {OFFLINE, SUPERSEDED} < set(NOT_TRANSLATED)
 
 
 def test_what_is_worth_knowing_is_shown_once_and_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
