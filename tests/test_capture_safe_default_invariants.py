@@ -82,6 +82,15 @@ def test_logs_of_unverified_modes_are_not_scored(label: str) -> None:
     assert not capture_verified(SessionLine(**SESSION, capture_mode=mode, info={"self_test": self_test or "not run"}))
 
 
+def test_an_engine_whose_self_test_breaks_is_closed(built: list[FakeEngine]) -> None:
+    def self_test(engine: Any, vocabulary: int) -> str | None:
+        raise KeyError("float8")
+
+    with pytest.raises(KeyError):
+        start.start(EngineSettings("model", heads=((1, 2),)), self_test=self_test)
+    assert [engine.closed for engine in built] == [True]
+
+
 def test_graphs_run_only_after_their_self_test_in_this_engine(built: list[FakeEngine]) -> None:
     engine = started(bad=set())
     assert engine is built[0]

@@ -1,16 +1,19 @@
 """The end of an engine core's process, told to the thread that waits for an answer of it.
 
 vLLM notes that the process is gone and closes its sockets, but a thread that waits for a step or for a call to the
-workers goes on waiting (read in 0.26.0 and 0.32.0: `SyncMPClient`).
+workers goes on waiting (read in 0.32.0: `SyncMPClient`).
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from concurrent.futures import InvalidStateError
 from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import Any
+
+logger = logging.getLogger("surtitle.capture")
 
 
 class CoreDeathError(Exception):
@@ -19,12 +22,16 @@ class CoreDeathError(Exception):
 
 def watch(client: Any) -> None:
     """Have calls of vLLM's `client` fail when its engine core ends. Where that is no process: nothing."""
-    manager = getattr(getattr(client, "resources", None), "engine_manager", None)
-    if processes := getattr(manager, "processes", ()):
+    if not hasattr(client, "resources"):
+        return
+    try:
         # Not the client itself, which ends its processes when nobody holds it any more.
         parts = client.resources, client.outputs_queue, client.utility_results
-        sentinels = [process.sentinel for process in processes]
-        threading.Thread(target=_watch, args=(sentinels, *parts), name="core-death", daemon=True).start()
+        sentinels = [process.sentinel for process in client.resources.engine_manager.processes]
+    except AttributeError as error:
+        logger.warning("The end of vLLM's engine core will not be noticed in this version of it: %s.", error)
+        return
+    threading.Thread(target=_watch, args=(sentinels, *parts), name="core-death", daemon=True).start()
 
 
 def is_dead(client: Any) -> bool:

@@ -49,6 +49,9 @@ def start(
             reason = self_test(engine, vocabulary)
         except CaptureError as error:
             reason = str(error)
+        except BaseException:
+            engine.close()
+            raise
         if reason is None:
             engine.mode = replace(engine.mode.passed(), reason="; ".join(tried))
             logger.info("Attention capture runs in mode %s, self-test passed (%s).", mode, engine.info)

@@ -254,6 +254,15 @@ def test_the_end_of_an_engine_core_reaches_who_waits_for_a_worker(
         engine.generate(PROMPT, 3)
 
 
+def test_a_client_that_cannot_be_watched_is_said(
+    engine_of: Callable[..., CaptureEngine], core: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    scripted = CoreOfItsOwn(core)
+    del scripted.engine_core.outputs_queue
+    engine_of(scripted)
+    assert "will not be noticed" in caplog.text
+
+
 def test_a_closed_engine_says_so(engine_of: Callable[..., CaptureEngine]) -> None:
     engine = engine_of(ScriptedEngine())
     engine.close()
