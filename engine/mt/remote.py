@@ -28,6 +28,7 @@ logger = logging.getLogger("surtitle.mt")
 
 OFFLINE = "remote:offline"
 CAPTURE_CHANGED = "capture_changed"
+NOTICE = "server_notice"
 HISTORY = 8
 PATIENCE_S = 15.0  # how long after the loss of the server a final waits for it to come back
 ANSWER_S = 60.0
@@ -68,7 +69,7 @@ class RemoteServer:
         """A session of its own connection.
 
         `on_health(state, sentence)`: "remote_offline", then "ok"; "capture_changed" when the server came back with
-        another way of reading attention; "fallback_policy" when another policy took over there.
+        another way of reading attention; "server_notice" when it goes on with less than before, such as another policy.
         """
         init = {**self._init, **({"context_text": context[:MAX_TEXT_CHARS]} if context else {})}
         return RemoteTranslationSession(
@@ -276,7 +277,7 @@ class RemoteTranslationSession:
 
     def _apply(self, answer: Message, sent: _Sent) -> None:
         if notice := answer.get("notice"):
-            self._on_health("fallback_policy", f"The MT server {self._where} says: {notice}")
+            self._on_health(NOTICE, f"The MT server {self._where} says: {notice}")
         text, state = str(answer.get("committed_text", "")), self._open
         whole = self._join(sent.done_text, text)
         with self._lock:

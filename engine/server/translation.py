@@ -121,6 +121,7 @@ class WireTranslation:
             partial_limit=self.terms.partial_limit,
             reuse=self.terms.reuse,
             on_unhealthy=self._note,
+            on_context_cut=self._note,
         )
         self._separator = separator(init.target_lang)
         self._sent = accepted
@@ -190,7 +191,7 @@ class WireTranslation:
     # ------------------------------------------------------------ parts
 
     def _note(self, sentence: str) -> None:
-        self._notice = sentence
+        self._notice = " ".join(filter(None, (self._notice, sentence)))
 
     def _begin(self, utterance_id: int) -> None:
         if self._utterance_id is not None:

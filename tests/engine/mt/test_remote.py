@@ -20,7 +20,7 @@ from engine.evaluation.scores import EvaluationError, load_log
 from engine.host import Models, session_info
 from engine.messages import Configure
 from engine.mt.contract import CaptionState, TranslationError
-from engine.mt.remote import CAPTURE_CHANGED, OFFLINE, RemoteServer, RemoteTranslationSession
+from engine.mt.remote import CAPTURE_CHANGED, NOTICE, OFFLINE, RemoteServer, RemoteTranslationSession
 from engine.presets import PresetError, load_preset
 from engine.schemas import HealthLine
 from engine.server.translation import Terms
@@ -152,7 +152,7 @@ def test_what_the_server_has_to_say_is_handed_on() -> None:
     with serving(ScriptedTranslator(nan_rate=10)) as server, watched(server.url) as watch:
         for at in range(20):
             watch.update(f"one two three {at}", final=True, utterance_id=at)
-        assert watch.states == ["fallback_policy"]
+        assert watch.states == [NOTICE]
         assert "local_agreement" in watch.said[0][1]
 
 

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 from websockets.exceptions import ConnectionClosed
@@ -321,6 +321,32 @@ def test_capture_that_was_bad_for_a_while_is_well_again() -> None:
             client.ask(f"one two three {at}", final=True, utterance_id=at)
         assert json.loads(server.http("/healthz")[1])["status"] == "ok"
         assert 'capture_ok{mode="eager",self_test="not run"} 1.0' in server.http("/metrics")[1]
+
+
+def test_a_context_that_is_cut_is_said_to_the_client_once() -> None:
+    class Small(ScriptedTranslator):
+        """Leaves two words of every context out."""
+
+        def draft(
+            self, session_id: str, source: Source, prefill_ids: Sequence[int], max_new_tokens: int, cancel: Cancel
+        ) -> Draft:
+            drafted = super().draft(session_id, source, prefill_ids, max_new_tokens, cancel)
+            return replace(drafted, context_left_out=2)
+
+    with serving(Small()) as server, Client(server.url) as client:
+        client.init(context_text="a talk about dogs")
+        assert "2 of its 4 words are left out" in client.ask("we go", final=True)["notice"]
+        assert "notice" not in client.ask("we go home", final=True, utterance_id=1)
+
+
+def test_a_translator_that_can_draft_no_more_is_no_healthy_server() -> None:
+    translator = ScriptedTranslator()
+    with serving(translator) as server:
+        translator.health.failure = "The vLLM engine failed; restart the engine."
+        status, text = server.http("/healthz")
+    assert status == 503
+    assert json.loads(text)["status"] == "failed"
+    assert json.loads(text)["failure"] == "The vLLM engine failed; restart the engine."
 
 
 def test_rows_that_failed_their_test_decide_nothing() -> None:
