@@ -85,6 +85,11 @@ class CaptureEngine:
 
     # ------------------------------------------------------------ any thread
 
+    @property
+    def failure(self) -> str:
+        """Why it takes no requests any more, "" while it does."""
+        return str(self._failure or "")
+
     def submit(
         self, prompt_ids: Sequence[int], max_tokens: int, stop_ids: Sequence[int] = (), rows: RowRequest | None = None,
         ignore_end: bool = False,

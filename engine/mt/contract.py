@@ -69,7 +69,8 @@ class CaptureHealth:
 
     `reason`: why it is not a better mode; "" when it is the one that was asked for. `stand_in`: a sentence that says
     which translator takes the place of the preset's, and why; "" when it is the preset's own. `heads_note`: a sentence
-    that says so when the heads are not those of the direction, else "".
+    that says so when the heads are not those of the direction, else "". `failure`: a sentence when no draft can be made
+    any more.
     """
 
     mode: str = "eager"
@@ -80,6 +81,7 @@ class CaptureHealth:
     reason: str = ""
     stand_in: str = ""
     heads_note: str = ""
+    failure: str = ""
 
     recent: RecentRows = field(default_factory=RecentRows, init=False)
 
@@ -98,7 +100,7 @@ class CaptureHealth:
     @property
     def ok(self) -> bool:
         """Whether the attention rows can be relied on now."""
-        return not self.recent.unhealthy and self.self_test != "failed"
+        return not (self.failure or self.recent.unhealthy or self.self_test == "failed")
 
 
 class TranslationError(Exception):

@@ -174,6 +174,7 @@ class VllmTranslator:
         try:
             return self._engine.generate(ids, limit, self._stop_ids, request, cancel)
         except CaptureError as error:
+            self.health.failure = self._engine.failure
             raise TranslationError(str(error)) from error
 
     def _made(

@@ -177,17 +177,19 @@ class MtServer:
 
     def _healthz(self, socket: ServerConnection) -> Response:
         service, health = self.service, self.service.translator.health
-        state = "stopping" if self._stopping else "ok" if service.capture_ok else "degraded"
+        state = "failed" if health.failure else "ok" if service.capture_ok else "degraded"
         body = {
-            "status": state,
+            "status": "stopping" if self._stopping else state,
             "preset": service.preset,
             "model": service.model,
             "directions": service.directions,
             "sessions": self._sessions,
             "max_sessions": self.config.max_sessions,
             "capture": {"mode": health.mode, "self_test": health.self_test, "bad_rate": round(health.bad_rate, 4)},
+            **({"failure": health.failure} if health.failure else {}),
         }
-        status = HTTPStatus.SERVICE_UNAVAILABLE if self._stopping else HTTPStatus.OK
+        down = self._stopping or health.failure
+        status = HTTPStatus.SERVICE_UNAVAILABLE if down else HTTPStatus.OK
         return _with_type(socket.respond(status, json.dumps(body) + "\n"), "application/json")
 
     def _authorised(self, request: Request) -> bool:

@@ -151,10 +151,12 @@ def test_a_cancelled_request_ends_and_its_rows_are_dropped(engine_of: Callable[.
 @pytest.mark.parametrize("where", ["send", "step", "take_rows"])
 def test_whoever_waits_is_told_when_the_engine_breaks(engine_of: Callable[..., CaptureEngine], where: str) -> None:
     engine = engine_of(ScriptedEngine(break_in=where))
+    assert engine.failure == ""
     with pytest.raises(CaptureError, match="The vLLM engine failed"):
         engine.generate(PROMPT, 3, rows=REQUEST)
     with pytest.raises(CaptureError, match="The vLLM engine failed"):
         engine.generate(PROMPT, 3)
+    assert engine.failure.startswith("The vLLM engine failed")
 
 
 @pytest.mark.parametrize("where", ["abort_request", "drop_rows"])

@@ -47,6 +47,7 @@ class ScriptedEngine:
     def __init__(self, tokens: Sequence[int], finish: str = "length", rows: bool = True) -> None:
         self.tokens, self.finish, self.rows = tuple(tokens), finish, rows
         self.mode = ModeRecord(EAGER).passed()
+        self.failure = ""
         self.asked: list[tuple[list[int], int, RowRequest | None]] = []
 
     def generate(self, ids: list[int], limit: int, stop: Sequence[int], request: RowRequest | None, cancel: Any) -> Any:
@@ -164,6 +165,12 @@ def test_a_failed_engine_is_a_translation_error(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(made._engine, "generate", broken)
     with pytest.raises(TranslationError, match="restart the engine"):
         made.draft("a", SOURCE, (), 3, never)
+    assert made.health.ok
+    made._engine.failure = "The vLLM engine failed; restart the engine."
+    with pytest.raises(TranslationError, match="restart the engine"):
+        made.draft("a", SOURCE, (), 3, never)
+    assert not made.health.ok
+    assert made.health.failure == "The vLLM engine failed; restart the engine."
 
 
 def test_too_little_memory_names_a_preset_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:
