@@ -29,11 +29,6 @@ def word_starts(pieces: Sequence[bytes]) -> list[int]:
     return starts
 
 
-def safe_cut(pieces: Sequence[bytes], limit: int, finish: str) -> int:
-    """The largest token count ≤ `limit` at which the draft may be cut; see `safe_cuts`."""
-    return safe_cuts(pieces, finish)[limit]
-
-
 def safe_cuts(pieces: Sequence[bytes], finish: str) -> tuple[int, ...]:
     """For every limit from 0 to all tokens, the largest token count within it at which the draft may be cut.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.alignatt.boundaries import safe_cut, word_starts
+from engine.alignatt.boundaries import safe_cuts, word_starts
 
 
 def encode(pieces: list[str]) -> list[bytes]:
@@ -36,18 +36,18 @@ def encode(pieces: list[str]) -> list[bytes]:
         ([], 0, "stop", 0),
     ],
 )
-def test_safe_cut(pieces: list[str], limit: int, finish: str, expected: int) -> None:
-    assert safe_cut(encode(pieces), limit, finish) == expected
+def test_safe_cuts(pieces: list[str], limit: int, finish: str, expected: int) -> None:
+    assert safe_cuts(encode(pieces), finish)[limit] == expected
 
 
 def test_a_character_split_over_tokens_is_not_cut() -> None:
     emoji = " 🙂".encode()
     pieces = [b" gut", emoji[:3], emoji[3:], b" und"]
-    assert [safe_cut(pieces, limit, "length") for limit in range(5)] == [0, 1, 1, 3, 3]
+    assert safe_cuts(pieces, "length")[:5] == (0, 1, 1, 3, 3)
 
 
 def test_an_unfinished_character_at_the_end_is_never_released() -> None:
-    assert safe_cut([b" gut", " ü".encode()[:2]], 2, "stop") == 1
+    assert safe_cuts([b" gut", " ü".encode()[:2]], "stop")[2] == 1
 
 
 def test_word_starts() -> None:
