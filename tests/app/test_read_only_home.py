@@ -77,6 +77,7 @@ def test_weights_that_cannot_be_prepared_are_one_sentence(locked: Path) -> None:
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"The weights of gemma-3-270m cannot be prepared in {locked}/.cache")
     assert "XDG_CACHE_HOME" in last
+    assert done.stderr.count(last) == 1, "not by the log as well, which goes to standard error here"
     assert "Traceback" not in done.stderr
 
 
