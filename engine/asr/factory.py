@@ -151,7 +151,9 @@ def load_qwen(preset: Preset, language: str, progress: Progress, vllm: Mapping[s
     try:
         progress(0.9, f"Warming up {values.model}")
         models.warm_up()
-    except RecognitionError as error:
+    except BaseException as error:
         models.close()
-        raise ModelError(str(error)) from error
+        if isinstance(error, RecognitionError):
+            raise ModelError(str(error)) from error
+        raise
     return models

@@ -98,8 +98,9 @@ class _Measurement:
     def run(self) -> int:
         """The status. What was measured before a failure is kept."""
         engine = EngineProcess(self._random, on_event=self._tell)
-        sampler = Sampler(engine.pid, LOOK_ON_GPU_S if self._gpu else None)
+        sampler: Sampler | None = None
         try:
+            sampler = Sampler(engine.pid, LOOK_ON_GPU_S if self._gpu else None)
             self._load(engine, sampler)
             self._play(engine, sampler)
             return self._verdict()
@@ -111,7 +112,8 @@ class _Measurement:
             return 1
         finally:
             engine.close()
-            sampler.stop()
+            if sampler is not None:
+                sampler.stop()
             if self._gpu:
                 self._gpu.close()
             self._save()
