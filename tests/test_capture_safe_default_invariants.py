@@ -13,7 +13,7 @@ import pytest
 
 from engine.benchmarks import mt as benchmark
 from engine.capture import modes, settings, start
-from engine.capture.guard import CaptureError
+from engine.capture.guard import CaptureError, GraphsFailed
 from engine.capture.modes import EAGER, GRAPH_MODES, NO_CAPTURE, ModeRecord, plan
 from engine.capture.settings import EngineSettings
 from engine.evaluation.scores import capture_verified
@@ -106,6 +106,46 @@ def test_a_failed_self_test_is_one_error_line_and_eager(
     errors = [record for record in caplog.records if record.levelname == "ERROR"]
     assert len(errors) == 1
     assert "FULL_AND_PIECEWISE: rows are wrong" in errors[0].getMessage()
+
+
+def test_graphs_that_cannot_be_made_are_one_error_line_and_eager(
+    built: list[FakeEngine], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = start._build
+
+    def build(settings: EngineSettings, mode: str, device: str, total_gib: float) -> Any:
+        if mode in GRAPH_MODES:
+            raise GraphsFailed("There is not enough memory for model: 2 GiB short.")
+        return whole(settings, mode, device, total_gib)
+
+    monkeypatch.setattr(start, "_build", build)
+    reason = "FULL_AND_PIECEWISE: There is not enough memory for model: 2 GiB short"
+    assert started(bad=set()).mode == ModeRecord(EAGER, "passed", reason)
+    errors = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert len(errors) == 1
+    assert "2 GiB short" in errors[0]
+
+
+@pytest.mark.parametrize(
+    ("error", "failing"), [(CaptureError("There is no such model."), GRAPH_MODES), (GraphsFailed("No."), (EAGER,))]
+)
+def test_what_eager_cannot_mend_ends_the_start(
+    error: CaptureError, failing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def build(settings: EngineSettings, mode: str, device: str, total_gib: float) -> Any:
+        asked.append(mode)
+        if mode in failing:
+            raise error
+        return FakeEngine(mode), 1000
+
+    monkeypatch.setattr(start, "_build", build)
+    monkeypatch.setattr(start, "machine", lambda settings: ("cuda", 80.0))
+    with pytest.raises(CaptureError) as caught:
+        started(bad={"FULL_AND_PIECEWISE"})
+    assert caught.value is error
+    assert asked[-1] in failing
 
 
 def test_when_eager_fails_too_there_are_no_rows_and_health_says_so(built: list[FakeEngine]) -> None:

@@ -30,6 +30,10 @@ class CaptureError(Exception):
     """Rows cannot be captured here; the message is one sentence."""
 
 
+class GraphsFailed(CaptureError):
+    """The model was loaded, but what makes it fast could not be made of it: another mode may still run."""
+
+
 class MemoryShort(CaptureError):
     """The engine needs more GPU memory than there is; `free_gib` says how much there is."""
 

@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from engine.capture import guard, selftest
-from engine.capture.cause import cause_in
-from engine.capture.guard import CaptureError, MemoryShort
+from engine.capture.cause import GRAPHS, NOTHING, Cause, cause_in
+from engine.capture.guard import CaptureError, GraphsFailed, MemoryShort
 from engine.capture.host import CaptureEngine
-from engine.capture.modes import NO_CAPTURE, ModeRecord
+from engine.capture.modes import EAGER, NO_CAPTURE, ModeRecord
 from engine.capture.settings import GIB, EngineSettings
 from engine.gpus import gpus, take_largest
 
@@ -38,7 +38,14 @@ def start(
     for mode in settings.plan(device == "cpu"):
         if progress:
             progress(0.1, f"Starting vLLM ({mode})")
-        engine, vocabulary = _build(settings, mode, device, total_gib)
+        try:
+            engine, vocabulary = _build(settings, mode, device, total_gib)
+        except GraphsFailed as error:
+            if mode in (EAGER, NO_CAPTURE):
+                raise
+            tried.append(f"{mode}: {str(error).rstrip('.')}")
+            logger.error("The translator's model could not start in mode %s: %s", mode, error)
+            continue
         if mode == NO_CAPTURE:
             if tried:
                 engine.mode = ModeRecord(NO_CAPTURE).failed("; ".join(tried))
@@ -144,16 +151,18 @@ def explained(settings: EngineSettings) -> Iterator[str]:
             yield str(file)
         except Exception as error:
             logger.debug("vLLM could not start", exc_info=True)
-            raise explain(error, settings, *cause_in(file)) from error
+            cause = cause_in(file)
+            told = explain(error, settings, cause)
+            raise (GraphsFailed(str(told)) if cause.step == GRAPHS else told) from error
 
 
-def explain(error: BaseException, settings: EngineSettings, kind: str = "", noted: str = "") -> CaptureError:
+def explain(error: BaseException, settings: EngineSettings, noted: Cause = NOTHING) -> CaptureError:
     """One sentence for what stopped an engine from starting.
 
-    `kind` and `noted`: type and text of what its processes have noted, which say more than the error that arrived here.
+    `noted`: what its processes have noted, which says more than the error that arrived here.
     """
-    if kind == CaptureError.__name__:
-        return CaptureError(noted)
+    if noted.kind == CaptureError.__name__:
+        return CaptureError(noted.text)
     chain: list[BaseException] = []
     link: BaseException | None = error
     while link is not None and link not in chain:
@@ -162,7 +171,7 @@ def explain(error: BaseException, settings: EngineSettings, kind: str = "", note
     for cause in chain:
         if isinstance(cause, CaptureError):
             return cause
-    text, reason = " ".join((noted, *map(str, chain))), _first_line(noted or error)
+    text, reason = " ".join((noted.text, *map(str, chain))), _first_line(noted.text or error)
     if "out of memory" in text.lower() or "Free memory on device" in text or "No available memory" in text:
         return CaptureError(f"There is not enough memory for {settings.model}: {reason}.")
     if "gated" in text.lower() or "restricted" in text.lower():

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from engine.capture.cause import STEPS, cause_in, note_steps, noted
-from engine.capture.guard import CaptureError
+from engine.capture.cause import NOTHING, STEPS, Cause, cause_in, note_steps, noted
+from engine.capture.guard import CaptureError, GraphsFailed
 from engine.capture.lifeline import Lifeline
 from engine.capture.settings import CaptureConfig, EngineSettings
 from engine.capture.start import explained
@@ -62,6 +62,7 @@ def test_the_cause_of_a_failed_start_is_in_the_sentence(fails_in: str) -> None:
     with pytest.raises(CaptureError) as caught:
         start_in(fails_in)
     assert str(caught.value) == f"There is not enough memory for owner/model: CUDA out of memory in {fails_in}."
+    assert isinstance(caught.value, GraphsFailed) == (fails_in == "compile_or_warm_up_model")
 
 
 def test_a_start_that_succeeds_notes_nothing() -> None:
@@ -90,11 +91,11 @@ def test_a_sentence_of_a_worker_stays_as_it_is() -> None:
 
 def test_the_first_cause_counts(tmp_path: Path) -> None:
     file = tmp_path / "cause"
-    for text in ("first: of all", "second"):
+    for text in ("first: of all\nof them", "second"):
         with pytest.raises(ValueError, match=text), noted(str(file)):
             raise ValueError(text)
-    assert cause_in(file) == ("ValueError", "first: of all")
-    assert cause_in(tmp_path / "none") == ("", "")
+    assert cause_in(file) == Cause("", "ValueError", "first: of all\nof them")
+    assert cause_in(tmp_path / "none") == NOTHING
 
 
 def test_nothing_is_noted_where_nobody_asks(tmp_path: Path) -> None:
