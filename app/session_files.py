@@ -38,12 +38,10 @@ def session_files(folder: Path) -> list[Path]:
 
 
 def find_session(folder: Path, name: str) -> Path:
-    """The journal named by the beginning of its name or of its id, or "last". Raises `TranscriptError`."""
+    """The journal named by the beginning of its name or of its id. Raises `TranscriptError`."""
     files = session_files(folder)
     if not files:
         raise TranscriptError(f"There are no sessions in {folder} yet.")
-    if name == "last":
-        return files[0]
     found = [path for path in files if name and (path.stem.startswith(name) or short_id(path).startswith(name))]
     if not found:
         raise TranscriptError(f"There is no session '{name}'; `surtitle sessions` lists them.")
@@ -53,21 +51,26 @@ def find_session(folder: Path, name: str) -> Path:
 
 
 def open_session(folder: Path, name: str, passed_over: Callable[[str], None]) -> SessionRecord:
-    """The session of a name, as `find_session` finds it, read. Raises `TranscriptError`.
+    """The session of a name, as `find_session` finds it, read; "last" as `newest` has it. Raises `TranscriptError`."""
+    return newest(folder, passed_over)[1] if name == "last" else read_session(find_session(folder, name))
 
-    "last" is the newest that can be read; `passed_over` is given a sentence for each newer file that cannot.
+
+def newest(folder: Path, passed_over: Callable[[str], None]) -> tuple[Path, SessionRecord]:
+    """The newest session that can be read, and its journal. Raises `TranscriptError`.
+
+    `passed_over` is given a sentence for each newer file that cannot be read or is empty.
     """
-    found = find_session(folder, name)
-    if name != "last":
-        return read_session(found)
-    for path in session_files(folder):
+    files = session_files(folder)
+    if not files:
+        raise TranscriptError(f"There are no sessions in {folder} yet.")
+    for path in files:
         try:
             record = read_session(path)
         except TranscriptError as error:
             passed_over(f"{str(error).rstrip('.')}; it was passed over.")
             continue
         if record.started_at or record.has_text:
-            return record
+            return path, record
         passed_over(f"The session {path.stem} is empty; it was passed over.")
     raise TranscriptError(f"None of the sessions in {folder} can be read.")
 

@@ -15,7 +15,7 @@ from app.errors import UserError
 from app.export.txt import write
 from app.export.writer import WHAT
 from app.files import sessions_folder
-from app.session_files import delete_session, find_session, is_running, open_session, session_files, short_id
+from app.session_files import delete_session, find_session, is_running, newest, open_session, session_files, short_id
 from app.session_record import NewerSessionError, SessionRecord, TranscriptError, read_session
 
 
@@ -34,12 +34,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Carry out the action. Raises `UserError`."""
     folder = sessions_folder()
+
+    def tell(sentence: str) -> None:
+        print(sentence, file=sys.stderr)
+
     if args.action == "show":
-        record = open_session(folder, args.session, lambda sentence: print(sentence, file=sys.stderr))
+        record = open_session(folder, args.session, tell)
         print(write(record, args.what), end="")
         return 0
     if args.action == "delete":
-        return _delete([find_session(folder, name) for name in args.session], args.yes)
+        named = [newest(folder, tell)[0] if name == "last" else find_session(folder, name) for name in args.session]
+        return _delete(named, args.yes)
     return _list(folder)
 
 

@@ -19,7 +19,7 @@ from app.controller import SessionEnded
 from app.export.validate import validate_file
 from app.files import sessions_folder
 from app.options import RunOptions
-from app.session_files import find_session, recover_session
+from app.session_files import newest, recover_session
 from app.session_record import TranscriptError
 from app.transcript import Transcript
 from engine.presets import load_preset, preset_ids
@@ -191,7 +191,10 @@ def test_last_is_the_newest_session_that_can_be_read(capsys: Capture, session: T
     assert (shown.out, shown.err.splitlines()) == ("Guten Morgen.\nWie geht\n", said)
     assert "damaged throughout." in refused(capsys, "export", "20990101", str(out))
     assert session.path is not None
-    session.path.unlink()
+    session.close()
+    assert cli.main(["sessions", "delete", "last", "--yes"]) == 0
+    assert not session.path.exists(), "the one that was shown and exported"
+    capsys.readouterr()
     assert cli.main(["export", "last", str(out)]) == 2
     assert "None of the sessions in" in capsys.readouterr().err
 
@@ -304,7 +307,7 @@ def test_a_remote_preset_needs_its_server() -> None:
     assert doctor.obstacles(preset, ENGINE) == [f"no MT server answers at {url}"]
 
 
-def test_find_session_last_is_the_newest(session: Transcript) -> None:
-    assert find_session(sessions_folder(), "last") == session.path
+def test_the_last_session_is_the_newest(session: Transcript) -> None:
+    assert newest(sessions_folder(), print)[0] == session.path
     session.event(SessionEnded(BEGAN.session_id, 1.0, 1.0))
     assert ENDED.session_id == BEGAN.session_id

@@ -18,6 +18,7 @@ from app.session_files import (
     find_session,
     interrupted_sessions,
     is_running,
+    newest,
     recover_session,
     session_files,
     summarise,
@@ -159,9 +160,8 @@ def test_a_killed_process_loses_nothing_that_it_acknowledged(tmp_path: Path) -> 
         child.kill()
         said = max([int(line) for line in child.stdout], default=150)
     assert running
-    path = find_session(tmp_path, "last")
+    path, found = newest(tmp_path, print)
     assert not is_running(path)
-    found = read_session(path)
     assert not found.ended
     assert found.damaged_lines <= 1
     assert sum(len(u.target.split()) for u in found.utterances) >= said + 1
@@ -232,11 +232,11 @@ def test_a_second_session_gets_a_second_journal(tmp_path: Path) -> None:
 
 def test_find_and_delete(tmp_path: Path) -> None:
     with pytest.raises(TranscriptError, match="no sessions"):
-        find_session(tmp_path, "last")
+        newest(tmp_path, print)
     first = journal(recorded(tmp_path, ENDED))
     second = Transcript(tmp_path)
     second.event(replace(BEGAN, session_id="0affffff", began_unix_s=BEGAN.began_unix_s + 90))
-    assert find_session(tmp_path, "last") == second.path
+    assert newest(tmp_path, print)[0] == second.path
     assert find_session(tmp_path, "0a1b") == first
     assert find_session(tmp_path, first.stem) == first
     with pytest.raises(TranscriptError, match="fits 2 sessions"):
