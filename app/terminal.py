@@ -38,6 +38,7 @@ class TerminalView:
         self._done: set[tuple[int, int]] = set()
         self._status = Status()
         self._said: set[str] = set()
+        self._told = ""  # the state that was printed last, while it lasts
 
     def __enter__(self) -> TerminalView:
         if self._live:
@@ -74,19 +75,20 @@ class TerminalView:
     def status(self, status: Status) -> None:
         """The state has changed."""
         before, self._status = self._status.notices, status
+        self._said.difference_update(set(before) - set(status.notices))  # what comes back is said again
         for notice in status.notices:
-            if notice not in before:
-                self.say(notice)
+            self.say(notice)
         if self._live:
             self._refresh()
-        elif status.phase in (Phase.LOADING, Phase.READY, Phase.STOPPING, Phase.SOURCE_LOST):
-            words = f"Loading: {status.text}" if status.phase is Phase.LOADING else status.line
-            if words not in self._said:
-                self._said.add(words)
-                self._err.print(Text(words))
+            return
+        told, self._told = self._told, ""
+        if status.phase in (Phase.LOADING, Phase.READY, Phase.STOPPING, Phase.SOURCE_LOST):
+            self._told = f"Loading: {status.text}" if status.phase is Phase.LOADING else status.line
+            if self._told != told:
+                self._err.print(Text(self._told))
 
     def say(self, sentence: str) -> None:
-        """A sentence for the person, on standard error, above whatever moves; the same one only once."""
+        """A sentence for the person, on standard error, above whatever moves; once, as long as it holds."""
         if sentence in self._said:
             return
         self._said.add(sentence)

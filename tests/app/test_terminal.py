@@ -38,12 +38,20 @@ def test_a_pipe_gets_each_translation_once_and_nothing_else() -> None:
     assert err.getvalue() == "Loading: the recogniser\nThe disk is full.\n"
 
 
-def test_a_notice_is_said_once_however_often_others_come_and_go() -> None:
+def test_a_notice_is_said_once_while_it_holds_and_again_when_it_comes_back() -> None:
     err = io.StringIO()
     with TerminalView(io.StringIO(), err) as view:
         for notices in (("A.",), ("A.", "B."), ("B.",), (), ("B.", "C.")):
             view.status(Status(Phase.LISTENING, notices=notices))
-    assert err.getvalue() == "A.\nB.\nC.\n"
+    assert err.getvalue() == "A.\nB.\nB.\nC.\n"
+
+
+def test_a_source_that_is_lost_twice_is_said_twice() -> None:
+    err = io.StringIO()
+    with TerminalView(io.StringIO(), err) as view:
+        for phase in (Phase.LISTENING, *[Phase.SOURCE_LOST] * 2, Phase.LISTENING, Phase.SOURCE_LOST):
+            view.status(Status(phase))
+    assert err.getvalue() == 2 * f"{Status(Phase.SOURCE_LOST).line}\n"
 
 
 def test_a_long_translation_stays_one_line_in_a_pipe() -> None:
