@@ -245,17 +245,17 @@ class Host:
 
     def _translation(self, models: Models, session_id: str) -> TranslationSession:
         """A session of the translator that is loaded, or of the server that takes its place."""
-        configured = models.configured
+        configured, health = models.configured, models.translator.health
+        if health.heads_note:
+            self._emit(Health("heads", "note", health.heads_note))
         if isinstance(models.translator, RemoteServer):
-            if models.translator.health.self_test == "failed":
+            if health.self_test == "failed":
                 text = "The attention rows of the MT server failed their test: another policy releases its text."
                 self._emit(Health("capture", "fallback_policy", text))
             return models.translator.session(configured.context, self._tell_of_server)
-        policy, health = models.preset.policy, models.translator.health
+        policy = models.preset.policy
         if health.stand_in:
             self._emit(Health("library", "stand_in", health.stand_in))
-        if health.heads_note:
-            self._emit(Health("heads", "note", health.heads_note))
         if health.self_test == "failed" and policy.name == "alignatt":
             policy = policy.fall_back()
             text = (

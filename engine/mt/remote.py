@@ -41,8 +41,8 @@ Capture = tuple[str, str]  # mode and result of the self-test, as in a session l
 class RemoteServer:
     """Stands where a preset's translator would. Raises `TranslationError` when the server cannot be used.
 
-    `model`, `preset`, `head_set_name`, `policy` and the capture mode in `health` are what the server says of itself;
-    where it does not, the last three are "", empty and "remote".
+    `model`, `preset`, `head_set_name`, `policy` and, in `health`, the capture mode and `heads_note` are what the server
+    says of itself; where it does not, they are "", empty and "remote".
     """
 
     def __init__(self, preset: Preset, source_lang: str, target_lang: str) -> None:
@@ -63,7 +63,7 @@ class RemoteServer:
         policy = answer.get("policy")
         self.policy: dict[str, Any] = dict(policy) if isinstance(policy, dict) else {}
         self._capture = _capture(answer)
-        self.health = CaptureHealth(*self._capture)
+        self.health = CaptureHealth(*self._capture, heads_note=str(answer.get("heads_note", "")))
 
     def session(self, context: str, on_health: OnHealth, patience_s: float = PATIENCE_S) -> RemoteTranslationSession:
         """A session of its own connection.

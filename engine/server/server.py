@@ -87,11 +87,12 @@ class Service:
         return self.terms
 
     def provenance(self, terms: Terms) -> dict[str, Any]:
-        """What a client's session log must say of the rows behind its text, in the words of the log."""
+        """What a client must say of the rows behind its text, in the words of the log; `heads_note` as a sentence."""
         health = self.translator.health
         return {
             "capture": {"mode": health.mode, "self_test": health.self_test},
             "head_set": str(getattr(self.translator, "head_set_name", "")),
+            "heads_note": health.heads_note,
             "policy": asdict(terms.policy),
         }
 

@@ -111,6 +111,13 @@ def test_what_the_server_says_of_itself(server: Running) -> None:
     assert (found.health.mode, found.health.self_test) == ("eager", "not run")
 
 
+def test_it_says_that_the_server_uses_shared_heads() -> None:
+    translator = ScriptedTranslator()
+    translator.health.heads_note = "No head set for en-de: using the shared heads of the model."
+    with serving(translator) as server:
+        assert remote(server.url).health.heads_note == translator.health.heads_note
+
+
 @pytest.mark.parametrize("self_test", ["passed", "failed", "not run"])
 def test_a_log_is_scored_when_the_server_has_verified_its_rows(tmp_path: Path, self_test: str) -> None:
     translator = ScriptedTranslator()

@@ -76,6 +76,7 @@ def test_init_ok_has_every_field(server: Running) -> None:
             "model": "scripted",
             "capture": {"mode": "eager", "self_test": "not run"},
             "head_set": "",
+            "heads_note": "",
             "policy": asdict(Policy(hold_back=1)),
         }
 
