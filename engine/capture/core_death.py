@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from concurrent.futures import InvalidStateError
 from contextlib import suppress
 from multiprocessing.connection import wait
@@ -20,8 +21,11 @@ class CoreDeathError(Exception):
     """What a call that waits raises when the engine core is gone."""
 
 
-def watch(client: Any) -> None:
-    """Have calls of vLLM's `client` fail when its engine core ends. Where that is no process: nothing."""
+def watch(client: Any, ended: Callable[[], object]) -> None:
+    """Have calls of vLLM's `client` fail when its engine core ends, and call `ended`. Where it is no process: nothing.
+
+    A core that was told to end counts too.
+    """
     if not hasattr(client, "resources"):
         return
     try:
@@ -31,7 +35,7 @@ def watch(client: Any) -> None:
     except AttributeError as error:
         logger.warning("The end of vLLM's engine core will not be noticed in this version of it: %s.", error)
         return
-    threading.Thread(target=_watch, args=(sentinels, *parts), name="core-death", daemon=True).start()
+    threading.Thread(target=_watch, args=(sentinels, ended, *parts), name="core-death", daemon=True).start()
 
 
 def is_dead(client: Any) -> bool:
@@ -39,7 +43,9 @@ def is_dead(client: Any) -> bool:
     return bool(getattr(getattr(client, "resources", None), "engine_dead", False))
 
 
-def _watch(sentinels: list[Any], resources: Any, outputs: Any, calls: dict[int, Any]) -> None:
+def _watch(
+    sentinels: list[Any], ended: Callable[[], object], resources: Any, outputs: Any, calls: dict[int, Any]
+) -> None:
     wait(sentinels)
     error = CoreDeathError("the engine core has ended")
     resources.engine_dead = True  # a call puts itself into the list before it looks at this: none slips through
@@ -47,3 +53,4 @@ def _watch(sentinels: list[Any], resources: Any, outputs: Any, calls: dict[int, 
     for call in list(calls.values()):
         with suppress(InvalidStateError):  # answered after all
             call.set_exception(error)
+    ended()

@@ -69,6 +69,7 @@ class CaptureEngine:
         what it raises."""
         self.settings, self.mode = settings, mode
         self.info: dict[str, Any] = {}
+        self.on_failure: Callable[[str], None] = lambda sentence: None  # called in the engine's thread, once
         self._engine: Any = None
         self._inbox: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self._jobs: dict[str, Job] = {}
@@ -172,23 +173,25 @@ class CaptureEngine:
     def _run(self, build: Callable[[], Any], built: queue.SimpleQueue[BaseException | None]) -> None:
         try:
             self._engine = build()
-            core_death.watch(self._engine.engine_core)
+            core_death.watch(self._engine.engine_core, lambda: self._order("ended", None))
             self.info = self._info() if self.mode.mode != NO_CAPTURE else {}
         except BaseException as error:  # noqa: BLE001 - the thread that waits raises it
             built.put(error)
             self._free()
             return
         built.put(None)
-        failure = CaptureError("The vLLM engine is closed.")
+        failure, closed = CaptureError("The vLLM engine is closed."), True
         try:
             while self._take_orders():
                 if self._jobs:
                     self._step()
         except Exception as error:  # whatever broke the engine must reach everyone who waits
             logger.exception("The vLLM engine failed")
-            failure = CaptureError(self._sentence(error))
+            failure, closed = CaptureError(self._sentence(error)), False
         with self._gate:
             self._failure = failure
+        if not closed:
+            self.on_failure(str(failure))
         for job in self._jobs.values():
             job.finish(error=failure)
         self._refuse_orders(failure)
@@ -229,6 +232,8 @@ class CaptureEngine:
         elif order == "reset":
             self._engine.reset_prefix_cache()
             subject.set()
+        elif order == "ended":
+            raise core_death.CoreDeathError("the engine core has ended")
 
     def _info(self) -> dict[str, Any]:
         """All ranks schedule alike; but one without a chosen head has no captured values, so nor their type."""

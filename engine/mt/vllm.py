@@ -90,6 +90,8 @@ class VllmTranslator:
         self._engine = _start(settings, progress)
         mode = self._engine.mode
         self.health = CaptureHealth(mode.mode, mode.self_test, reason=mode.reason)
+        self._engine.on_failure = self._failed
+        self.health.failure = self._engine.failure
         self._health_lock = threading.Lock()
         self._text_lock = threading.Lock()  # transformers' fast tokenisers are not safe to share between threads
 
@@ -174,8 +176,10 @@ class VllmTranslator:
         try:
             return self._engine.generate(ids, limit, self._stop_ids, request, cancel)
         except CaptureError as error:
-            self.health.failure = self._engine.failure
             raise TranslationError(str(error)) from error
+
+    def _failed(self, sentence: str) -> None:
+        self.health.failure = sentence
 
     def _made(
         self, ids: list[int], result: Generation, limit: int, stop: Sequence[str], request: RowRequest

@@ -28,6 +28,7 @@ if __name__ == "__main__":
     chosen = subject("qwen3-tiny", Path(sys.argv[1]), "cpu", "float32")
     settings = chosen.settings(enforce_eager=True, own_process=True, max_model_len=256, kv_cache_gib=0.05)
     engine = start(settings)
+    engine.on_failure = lambda sentence: print("told:", sentence, flush=True)
     assert engine.mode.label == "eager/passed", engine.mode
     print("children", *(child.pid for child in psutil.Process().children(recursive=True)), flush=True)
     while sys.stdin.readline() == "generate\\n":
@@ -65,10 +66,13 @@ def test_who_waits_for_an_engine_core_that_is_killed_is_told(while_it: str, tmp_
             parent.stdin.flush()
             time.sleep(0.05)
         core.send_signal(signal.SIGKILL)
+        if while_it == "idles":
+            assert parent.stdout.readline().startswith("told: The process of the vLLM engine has ended")
         rest, _ = parent.communicate("generate\ngenerate\n", timeout=GONE_S)
         answers = [line for line in rest.splitlines() if line.startswith(("answered", "refused"))]
         assert len(answers) == (3 if while_it == "works" else 2)
         assert all(answer.startswith("refused: The process of the vLLM engine has ended") for answer in answers)
+        assert rest.count("told:") == (while_it == "works")
         assert "closed" in rest
         assert parent.returncode == 0
     all_gone(children)

@@ -256,6 +256,17 @@ def test_the_end_of_an_engine_core_reaches_who_waits_for_a_worker(
         engine.generate(PROMPT, 3)
 
 
+def test_the_end_of_an_engine_core_is_noticed_while_nobody_waits(
+    engine_of: Callable[..., CaptureEngine], core: Any
+) -> None:
+    engine = engine_of(CoreOfItsOwn(core))
+    told: queue.SimpleQueue[str] = queue.SimpleQueue()
+    engine.on_failure = told.put
+    core.kill()
+    assert told.get(timeout=60).startswith(ENDED)
+    assert engine.failure.startswith(ENDED)
+
+
 def test_a_client_that_cannot_be_watched_is_said(
     engine_of: Callable[..., CaptureEngine], core: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -267,7 +278,10 @@ def test_a_client_that_cannot_be_watched_is_said(
 
 def test_a_closed_engine_says_so(engine_of: Callable[..., CaptureEngine]) -> None:
     engine = engine_of(ScriptedEngine())
+    told: list[str] = []
+    engine.on_failure = told.append
     engine.close()
+    assert told == []
     with pytest.raises(CaptureError, match="closed"):
         engine.generate(PROMPT, 3)
     assert engine.ask_info() == {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ class ScriptedEngine:
         self.tokens, self.finish, self.rows = tuple(tokens), finish, rows
         self.mode = ModeRecord(EAGER).passed()
         self.failure = ""
+        self.on_failure: Callable[[str], None] = lambda sentence: None
         self.asked: list[tuple[list[int], int, RowRequest | None]] = []
 
     def generate(self, ids: list[int], limit: int, stop: Sequence[int], request: RowRequest | None, cancel: Any) -> Any:
@@ -66,6 +67,7 @@ def translator(engine: ScriptedEngine, own: bool = False) -> Any:
     made._engine, made._tokens, made._layout = engine, Letters(), FewShotLayout()
     made._own_row, made._n_ctx, made._stop_ids, made.heads = own, 2000, (END,), ((0, 0), (1, 1))
     made.health = CaptureHealth()
+    engine.on_failure = made._failed
     made._health_lock, made._text_lock = threading.Lock(), threading.Lock()
     return made
 
@@ -166,9 +168,7 @@ def test_a_failed_engine_is_a_translation_error(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(TranslationError, match="restart the engine"):
         made.draft("a", SOURCE, (), 3, never)
     assert made.health.ok
-    made._engine.failure = "The vLLM engine failed; restart the engine."
-    with pytest.raises(TranslationError, match="restart the engine"):
-        made.draft("a", SOURCE, (), 3, never)
+    made._engine.on_failure("The vLLM engine failed; restart the engine.")
     assert not made.health.ok
     assert made.health.failure == "The vLLM engine failed; restart the engine."
 
